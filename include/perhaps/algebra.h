@@ -1,0 +1,120 @@
+// Sets of keys, combined bit by bit. Everything here is exact about *no*: no key of the result's set is ever lost.
+//
+//   unite      into |= other     the filter of the union, as if built from both key lists
+//   intersect  into &= other     holds every key of the intersection; its rate is at most that of either input but
+//   higher
+//                                than that of a filter built from the intersection alone
+//   fold       half the bytes    the filter that the same keys would have made at half the size, for shapes of even
+//   size
+//
+// Only filters of one shape and one hasher can be combined; anything else is refused with the reason.
+#pragma once
+#include <concepts>
+#include <string>
+
+#include "perhaps/block_bloom.h"
+#include "perhaps/bloom.h"
+#include "perhaps/flat.h"
+#include "perhaps/line_bloom.h"
+
+namespace perhaps {
+
+namespace detail {
+PERHAPS_API void or_bytes(std::byte* into, const std::byte* other, std::uint64_t size) noexcept;
+PERHAPS_API void and_bytes(std::byte* into, const std::byte* other, std::uint64_t size) noexcept;
+// `half`: zeroed; unit j of `half` becomes the OR of units 2j and 2j + 1 of `whole`.
+PERHAPS_API void fold_units(std::byte* half, const std::byte* whole, std::uint64_t half_units,
+                            std::size_t unit_bytes) noexcept;
+PERHAPS_API void fold_bits(std::byte* half, const std::byte* whole, std::uint64_t half_bits) noexcept;
+
+PERHAPS_API std::string differ(BloomShape a, BloomShape b);
+PERHAPS_API std::string differ(LineShape a, LineShape b);
+PERHAPS_API std::string differ(BlockShape a, BlockShape b);
+
+inline Result<BloomShape> halved(BloomShape s) {
+  if (s.bits % 2 != 0) return Error{Errc::mismatch, "classic: " + std::to_string(s.bits) + " bits cannot be halved"};
+  return BloomShape{s.bits / 2, s.probes};
+}
+inline Result<LineShape> halved(LineShape s) {
+  if (s.lines % 2 != 0) return Error{Errc::mismatch, "line: " + std::to_string(s.lines) + " lines cannot be halved"};
+  return LineShape{s.lines / 2, s.probes};
+}
+inline Result<BlockShape> halved(BlockShape s) {
+  if (s.blocks % 2 != 0)
+    return Error{Errc::mismatch, "block: " + std::to_string(s.blocks) + " blocks cannot be halved"};
+  return BlockShape{s.blocks / 2};
+}
+
+template <class L, class H>
+Result<void> same_kind(FlatView<L, H> a, FlatView<L, H> b) {
+  const std::string family(L::family);
+  if (!(a.shape() == b.shape())) return Error{Errc::mismatch, family + ": " + differ(a.shape(), b.shape())};
+  if (!(a.hasher() == b.hasher()))
+    return Error{Errc::mismatch, family + ": the filters hash with different seeds or keys"};
+  return {};
+}
+}  // namespace detail
+
+template <Layout L, Hasher H>
+Result<void> unite(FlatSpan<L, H> into, std::type_identity_t<FlatView<L, H>> other) {
+  if (auto same = detail::same_kind<L, H>(into, other); !same) return same;
+  detail::or_bytes(into.writable_bytes().data(), other.bytes().data(), other.byte_size());
+  return {};
+}
+template <Layout L, Hasher H>
+Result<void> unite(Flat<L, H>& into, std::type_identity_t<FlatView<L, H>> other) {
+  return unite(into.span(), other);
+}
+
+template <Layout L, Hasher H>
+Result<void> intersect(FlatSpan<L, H> into, std::type_identity_t<FlatView<L, H>> other) {
+  if (auto same = detail::same_kind<L, H>(into, other); !same) return same;
+  detail::and_bytes(into.writable_bytes().data(), other.bytes().data(), other.byte_size());
+  return {};
+}
+template <Layout L, Hasher H>
+Result<void> intersect(Flat<L, H>& into, std::type_identity_t<FlatView<L, H>> other) {
+  return intersect(into.span(), other);
+}
+
+// All three layouts find a position as the high part of a product with the size, so position p of the whole filter is
+// position p / 2 of the half: the fold is exact, bit for bit.
+template <Layout L, Hasher H>
+Result<Flat<L, H>> fold(FlatView<L, H> whole) {
+  auto shape = detail::halved(whole.shape());
+  if (!shape) return std::move(shape).error();
+  Flat<L, H> half(*shape, whole.hasher());
+  if constexpr (std::same_as<typename L::Shape, LineShape>) {
+    detail::fold_units(half.writable_bytes().data(), whole.bytes().data(), shape->lines, kLineBytes);
+  } else if constexpr (std::same_as<L, BlockLayout>) {
+    detail::fold_units(half.writable_bytes().data(), whole.bytes().data(), shape->blocks, BlockLayout::kBlockBytes);
+  } else {
+    static_assert(std::same_as<L, BloomLayout<EnhancedDouble>>, "this layout is not known to fold exactly");
+    detail::fold_bits(half.writable_bytes().data(), whole.bytes().data(), shape->bits);
+  }
+  return half;
+}
+template <Layout L, Hasher H>
+Result<Flat<L, H>> fold(const Flat<L, H>& whole) {
+  return fold(whole.view());
+}
+
+// What the bits themselves say, by one pass over them.
+//   fill     share of bits that are set
+//   fpr      the rate for keys that were never inserted, exactly, of *these* bits: the model's average is not needed
+//   keys     estimate of the distinct keys, from the fill
+struct Condition {
+  double fill = 0;
+  double fpr = 0;
+  double keys = 0;
+};
+PERHAPS_API Condition condition_of(BloomShape shape, Bytes table);
+PERHAPS_API Condition condition_of(LineShape shape, Bytes table);
+PERHAPS_API Condition condition_of(BlockShape shape, Bytes table);
+
+template <FlatFilter F>
+Condition condition_of(const F& filter) {
+  return condition_of(filter.shape(), filter.bytes());
+}
+
+}  // namespace perhaps

@@ -1,0 +1,92 @@
+// The split-block Bloom filter (Putze, Sanders, Singler 2007; the layout of parquet-format/BloomFilter.md).
+//
+//   table = `blocks` blocks of 32 bytes; block = 8 words of 32 bits, little-endian
+//   block = high32(h) * blocks >> 32                     any number of blocks up to 2^32
+//   bit   = in word i: low32(h) * kSalt[i] mod 2^32 >> 27, for i = 0..7
+//
+// Every key sets one bit in each word, so a probe is one 256-bit load, multiply, shift and test. Half the width of a
+// line makes it the fastest single lookup there is, at 5 % more bits than the line filter at 1 % and 19 % more at 0.01
+// %. A Parquet file wraps exactly these bytes (of XXH64 digests) in a header. Halving `blocks` ORs neighbours
+// (algebra.h).
+#pragma once
+#include "perhaps/detail/bits.h"
+#include "perhaps/flat.h"
+
+namespace perhaps {
+
+struct BlockLayout {
+  using Shape = BlockShape;
+  using word = std::uint64_t;
+  static constexpr std::string_view family = "block";
+  static constexpr std::size_t kBlockBytes = 32;
+
+  // Odd numbers chosen by the authors of the Parquet format.
+  static constexpr std::array<std::uint32_t, 8> kSalt = {0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d,
+                                                         0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31};
+
+  static std::uint64_t block_of(BlockShape shape, std::uint64_t h) noexcept { return (h >> 32) * shape.blocks >> 32; }
+
+  // For bulk.h: keys of different blocks touch different memory.
+  static std::uint64_t places(BlockShape shape) noexcept { return shape.blocks; }
+  static std::uint64_t place_of(BlockShape shape, std::uint64_t h) noexcept { return block_of(shape, h); }
+
+  // The reference: the bit of a key in word i.
+  static std::uint32_t mask_of(std::uint64_t h, std::size_t i) noexcept {
+    return std::uint32_t{1} << (static_cast<std::uint32_t>(h) * kSalt[i] >> 27);
+  }
+
+  template <class Isa>
+  static bool may_contain(BlockShape shape, const std::byte* table, std::uint64_t h) noexcept {
+    const std::byte* block = table + block_of(shape, h) * kBlockBytes;
+    if constexpr (requires { Isa::block_covers(block, 0, kSalt.data()); }) {
+      return Isa::block_covers(block, static_cast<std::uint32_t>(h), kSalt.data());
+    } else {
+      std::uint32_t missing = 0;
+      for (std::size_t i = 0; i < 8; ++i) missing |= mask_of(h, i) & ~detail::load<std::uint32_t>(block + 4 * i);
+      return missing == 0;
+    }
+  }
+
+  static bool insert(BlockShape shape, std::byte* table, std::uint64_t h) noexcept {
+    std::byte* block = table + block_of(shape, h) * kBlockBytes;
+    bool changed = false;
+    for (std::size_t i = 0; i < 8; ++i) changed |= detail::set_bits(block + 4 * i, mask_of(h, i));
+    return changed;
+  }
+
+  static bool may_contain_shared(BlockShape shape, const std::byte* table, std::uint64_t h) noexcept {
+    const std::byte* block = table + block_of(shape, h) * kBlockBytes;
+    std::uint32_t missing = 0;
+    for (std::size_t i = 0; i < 8; ++i) missing |= mask_of(h, i) & ~detail::load_shared<std::uint32_t>(block + 4 * i);
+    return missing == 0;
+  }
+
+  static bool insert_shared(BlockShape shape, std::byte* table, std::uint64_t h) noexcept {
+    std::byte* block = table + block_of(shape, h) * kBlockBytes;
+    bool changed = false;
+    for (std::size_t i = 0; i < 8; ++i) changed |= detail::set_bits_shared(block + 4 * i, mask_of(h, i));
+    return changed;
+  }
+
+  static void prefetch(BlockShape shape, const std::byte* table, std::uint64_t h) noexcept {
+    detail::prefetch_read(table + block_of(shape, h) * kBlockBytes);
+  }
+
+  static void query(BlockShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
+                    std::uint64_t* answers, bool ahead) noexcept {
+    detail::block_query(shape, table, digests, count, answers, ahead);
+  }
+  static void insert_many(BlockShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
+                          bool ahead) noexcept {
+    detail::block_insert(shape, table, digests, count, ahead);
+  }
+};
+
+template <Hasher H>
+using BasicBlockBloom = Flat<BlockLayout, H>;
+using BlockBloom = BasicBlockBloom<Hash>;
+using BlockBloomView = BlockBloom::View;
+using BlockBloomSpan = BlockBloom::Span;
+using BlockBloomShared = BlockBloom::Shared;
+
+}  // namespace perhaps

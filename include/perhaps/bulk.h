@@ -1,0 +1,135 @@
+// Many threads fill one filter, at nearly the speed of many filters.
+//
+//   BulkInsert bulk(filter, threads);
+//   in each thread:  auto lane = bulk.lane();  while (more) lane.insert(digests);
+//
+// The table is cut into parts; a lane sorts its digests into a buffer for each part, and a full buffer is inserted
+// under the lock of its part, at full single-writer speed. No atomic operation touches a line (a locked OR per lane
+// would cost more than the cache miss), locks are taken once per kBlock keys, and bits are ORed, so the bytes do not
+// depend on the number of threads or on their order. A classic filter scatters a key over all parts; its lanes use the
+// shared, atomic insert instead.
+//
+// While lanes are at work the filter must not be used otherwise. A lane's keys are all in the filter once it is flushed
+// or destroyed.
+#pragma once
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "perhaps/flat.h"
+
+namespace perhaps {
+
+template <Layout L, Hasher H>
+class BulkInsert {
+ public:
+  using digest = Digest<H>;
+  static constexpr std::size_t kBlock = 2048;
+  // Layouts that keep a key in one place say which: place_of(shape, h) < places(shape).
+  static constexpr bool kPartitioned = requires(typename L::Shape s, typename L::word h) { L::place_of(s, h); };
+
+  explicit BulkInsert(Flat<L, H>& filter, unsigned threads) : filter_(filter), threads_(threads) {
+    if constexpr (kPartitioned) {
+      const std::uint64_t last = L::places(filter.shape()) - 1;
+      while (last >> shift_ >= kMaxParts) ++shift_;
+      locks_ = std::vector<std::mutex>((last >> shift_) + 1);
+    }
+  }
+
+  class Lane {
+   public:
+    explicit Lane(BulkInsert& bulk) : bulk_(bulk) {
+      if constexpr (kPartitioned) {
+        if (bulk.threads_ > 1) {
+          blocks_ = std::make_unique<digest[]>(bulk.locks_.size() * kBlock);
+          used_.assign(bulk.locks_.size(), 0);
+        }
+      }
+    }
+    Lane(Lane&&) noexcept = default;
+    Lane(const Lane&) = delete;
+    Lane& operator=(Lane&&) = delete;
+    Lane& operator=(const Lane&) = delete;
+    ~Lane() { flush(); }
+
+    void insert(std::span<const digest> many) noexcept {
+      if constexpr (!kPartitioned) {
+        bulk_.threads_ > 1 ? bulk_.filter_.shared().insert(many) : bulk_.filter_.insert(many);
+      } else if (bulk_.threads_ <= 1) {
+        bulk_.filter_.insert(many);
+      } else {
+        const auto shape = bulk_.filter_.shape();
+        for (const digest& d : many) {
+          const auto part = static_cast<std::size_t>(L::place_of(shape, d.value) >> bulk_.shift_);
+          blocks_[part * kBlock + used_[part]] = d;
+          if (++used_[part] == kBlock) flush(part);
+        }
+      }
+    }
+
+    void flush() noexcept {
+      for (std::size_t part = 0; part < used_.size(); ++part) flush(part);
+    }
+
+   private:
+    void flush(std::size_t part) noexcept {
+      if (used_[part] == 0) return;
+      const std::span<const digest> block(&blocks_[part * kBlock], used_[part]);
+      const std::lock_guard lock(bulk_.locks_[part]);
+      bulk_.filter_.insert(block);
+      used_[part] = 0;
+    }
+
+    BulkInsert& bulk_;
+    std::unique_ptr<digest[]> blocks_;
+    std::vector<std::size_t> used_;
+  };
+
+  Lane lane() { return Lane(*this); }
+
+ private:
+  static constexpr std::size_t kMaxParts = 64;
+
+  Flat<L, H>& filter_;
+  unsigned threads_;
+  unsigned shift_ = 0;
+  std::vector<std::mutex> locks_;
+};
+
+// Inserts all of `many` with up to `threads` threads.
+template <Layout L, Hasher H>
+void insert_parallel(Flat<L, H>& filter, std::span<const Digest<H>> many, unsigned threads) {
+  if (threads <= 1 || many.size() < 100'000) return filter.insert(many);
+  BulkInsert<L, H> bulk(filter, threads);
+  std::vector<std::jthread> workers;
+  const std::size_t share = many.size() / threads + 1;
+  for (std::size_t from = 0; from < many.size(); from += share) {
+    workers.emplace_back(
+        [&bulk, mine = many.subspan(from, std::min(share, many.size() - from))] { bulk.lane().insert(mine); });
+  }
+}
+
+// The same from keys: hashing is shared out among the threads as well.
+template <Layout L, Hasher H, Key K>
+void insert_parallel(Flat<L, H>& filter, std::span<const K> keys, unsigned threads) {
+  if (threads <= 1 || keys.size() < 100'000) return filter.insert(keys);
+  BulkInsert<L, H> bulk(filter, threads);
+  std::vector<std::jthread> workers;
+  const std::size_t share = keys.size() / threads + 1;
+  for (std::size_t from = 0; from < keys.size(); from += share) {
+    workers.emplace_back(
+        [&bulk, hasher = filter.hasher(), mine = keys.subspan(from, std::min(share, keys.size() - from))] {
+          auto lane = bulk.lane();
+          std::array<Digest<H>, 256> digests;
+          for (std::size_t i = 0; i < mine.size(); i += digests.size()) {
+            const auto batch = mine.subspan(i, std::min(digests.size(), mine.size() - i));
+            digests_of(hasher, batch, std::span(digests));
+            lane.insert(std::span<const Digest<H>>(digests.data(), batch.size()));
+          }
+        });
+  }
+}
+
+}  // namespace perhaps

@@ -1,0 +1,134 @@
+// Our own file: one filter, self-describing, checksummed, mapped without copying. doc/container.md has every byte.
+//
+//   save("seen.perhaps", filter, {.keys = n});
+//   auto file = File::open("seen.perhaps");           // maps; checks magic, version, sizes, checksums
+//   auto seen = file->as<perhaps::LineBloomView>();   // typed, O(1); or file->any() when the family is not known
+//
+// A damaged, truncated, foreign or newer file is an Error that says which. Writing is atomic: a reader sees the old
+// file or the new one, whole, whatever happens to the writer.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "perhaps/algebra.h"
+#include "perhaps/any_filter.h"
+#include "perhaps/block_bloom.h"
+#include "perhaps/bloom.h"
+#include "perhaps/line_bloom.h"
+#include "perhaps/result.h"
+
+namespace perhaps {
+
+enum class Kind : std::uint32_t { classic = 1, line = 2, block = 3 };
+enum class Scheme : std::uint32_t { xxh3_64 = 1, siphash_1_3 = 2 };
+
+// How a layout's shape is written down: its kind and its parameters as 64-bit numbers.
+template <class L>
+struct Stored;
+template <>
+struct Stored<BloomLayout<EnhancedDouble>> {
+  static constexpr Kind kind = Kind::classic;
+  static std::vector<std::uint64_t> params(BloomShape s) { return {s.bits, s.probes}; }
+  PERHAPS_API static Result<BloomShape> shape(std::span<const std::uint64_t> params);
+};
+template <>
+struct Stored<LineLayout> {
+  static constexpr Kind kind = Kind::line;
+  static std::vector<std::uint64_t> params(LineShape s) { return {s.lines, s.probes}; }
+  PERHAPS_API static Result<LineShape> shape(std::span<const std::uint64_t> params);
+};
+template <>
+struct Stored<BlockLayout> {
+  static constexpr Kind kind = Kind::block;
+  static std::vector<std::uint64_t> params(BlockShape s) { return {s.blocks}; }
+  PERHAPS_API static Result<BlockShape> shape(std::span<const std::uint64_t> params);
+};
+
+// What the header says, apart from the payload.
+struct Header {
+  Kind kind{};
+  Scheme scheme{};
+  std::uint64_t seed = 0;  // xxh3-64: the seed; siphash-1-3: the check value of the secret
+  Record record{};
+  std::vector<std::uint64_t> params{};
+  struct Section {
+    std::uint32_t type = 0;
+    Bytes bytes{};  // without padding
+  };
+  std::vector<Section> sections{};  // a flat filter has one, its table, of type 0
+
+  static Header of(const Hash& h) { return {.scheme = Scheme::xxh3_64, .seed = h.seed()}; }
+  static Header of(const KeyedHash& h) { return {.scheme = Scheme::siphash_1_3, .seed = h.check_value()}; }
+};
+
+// Writes `header` and its sections to a temporary file in the same folder, syncs it, renames it to `path`, and syncs
+// the folder. On an error nothing is left behind and the old file, if any, is as it was.
+PERHAPS_API Result<void> write_container(const std::string& path, const Header& header);
+
+struct OpenOptions {
+  // Reads every byte once (some GB/s). Without it, opening takes less than a millisecond at any size, the header is
+  // still checked, and damage to the table goes unnoticed.
+  bool verify = true;
+  std::optional<KeyedHash> secret;  // for a keyed filter; a missing or wrong one is Errc::bad_key
+};
+
+class File {
+ public:
+  PERHAPS_API static Result<File> open(const std::string& path, const OpenOptions& options = {});
+  // Over bytes that someone else keeps for as long as the File lives. `name` is for messages.
+  PERHAPS_API static Result<File> over(Bytes bytes, const OpenOptions& options = {}, std::string name = "container");
+
+  PERHAPS_API File(File&&) noexcept;
+  PERHAPS_API File& operator=(File&&) noexcept;
+  PERHAPS_API ~File();
+
+  const Header& header() const noexcept { return header_; }
+  bool verified() const noexcept { return verified_; }
+  AnyHasher hasher() const noexcept { return hasher_; }
+
+  // View = LineBloomView, BlockBloomView, BloomView or the same with KeyedHash. Valid while the File lives.
+  template <class View>
+  Result<View> as() const {
+    using L = typename View::layout;
+    using H = typename View::hasher_type;
+    const H* hasher = std::get_if<H>(&hasher_);
+    if (header_.kind != Stored<L>::kind || hasher == nullptr) {
+      return Error{Errc::mismatch, name_ + ": holds another kind of filter or hash"};
+    }
+    auto shape = Stored<L>::shape(header_.params);
+    if (!shape) return std::move(shape).error();
+    return View::over(header_.sections[0].bytes, *shape, *hasher);
+  }
+
+  // Borrows from the File: it must outlive the filter.
+  PERHAPS_API std::unique_ptr<AnyFilter> any() const;
+  // A copy in memory that can be changed and saved again.
+  PERHAPS_API Result<std::unique_ptr<AnyMutable>> load() const;
+
+ private:
+  File() = default;
+
+  std::string name_;
+  Header header_;
+  AnyHasher hasher_;
+  bool verified_ = false;
+  struct Mapping;
+  std::unique_ptr<Mapping> mapping_;  // null: the bytes are borrowed
+};
+
+template <FlatFilter F>
+Result<void> save(const std::string& path, const F& filter, Record record = {}) {
+  using L = typename F::layout;
+  Header header = Header::of(filter.hasher());
+  header.kind = Stored<L>::kind;
+  header.record = record;
+  header.params = Stored<L>::params(filter.shape());
+  header.sections = {{.type = 0, .bytes = filter.bytes()}};
+  return write_container(path, header);
+}
+
+// Sniffs the magic number.
+PERHAPS_API bool is_container(Bytes start) noexcept;
+
+}  // namespace perhaps

@@ -1,0 +1,55 @@
+// Words and bits of a table. Tables have no alignment that a caller must keep: blocks of a file lie anywhere.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace perhaps::detail {
+
+// floor(x * n / 2^64): maps a uniform x to 0..n-1 without a division, keeping order, so that halving n halves the
+// result.
+constexpr std::uint64_t scale(std::uint64_t x, std::uint64_t n) noexcept {
+  __extension__ using Wide = unsigned __int128;
+  return static_cast<std::uint64_t>((static_cast<Wide>(x) * n) >> 64);
+}
+
+template <class Word>
+Word load(const std::byte* at) noexcept {
+  Word word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+template <class Word>
+void store(std::byte* at, Word word) noexcept {
+  std::memcpy(at, &word, sizeof word);
+}
+
+// Sets the bits of `mask`; true if any of them was 0.
+template <class Word>
+bool set_bits(std::byte* at, Word mask) noexcept {
+  const Word before = load<Word>(at);
+  store<Word>(at, before | mask);
+  return (before & mask) != mask;
+}
+
+// The same from many threads.  REQUIRES: `at` is aligned to its word. A word that already has the bits is not written:
+// a locked write costs some 20 cycles and takes the line away from every other core.
+template <class Word>
+bool set_bits_shared(std::byte* at, Word mask) noexcept {
+  std::atomic_ref<Word> word(*reinterpret_cast<Word*>(at));
+  if ((word.load(std::memory_order_relaxed) & mask) == mask) return false;
+  return (word.fetch_or(mask, std::memory_order_relaxed) & mask) != mask;
+}
+
+template <class Word>
+Word load_shared(const std::byte* at) noexcept {
+  // atomic_ref<const T> is C++26; the load does not write.
+  return std::atomic_ref<Word>(*reinterpret_cast<Word*>(const_cast<std::byte*>(at))).load(std::memory_order_relaxed);
+}
+
+inline void prefetch_read(const std::byte* at) noexcept { __builtin_prefetch(at, 0, 3); }
+inline void prefetch_write(const std::byte* at) noexcept { __builtin_prefetch(at, 1, 3); }
+
+}  // namespace perhaps::detail

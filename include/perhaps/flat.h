@@ -1,0 +1,335 @@
+// View, Span, Shared and owner of a filter that is one run of bytes: written once, for every family.
+//
+// A family is a Layout: a Shape (sizing.h) and a handful of static functions from (shape, table, digest) to bits. The
+// header of the family explains the structure and holds those functions; everything below is the same for all.
+#pragma once
+#include <array>
+#include <cassert>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "perhaps/detail/isa.h"
+#include "perhaps/detail/kernels.h"
+#include "perhaps/filter.h"
+#include "perhaps/memory.h"
+#include "perhaps/result.h"
+#include "perhaps/sizing.h"
+
+namespace perhaps {
+
+// REQUIRES of every function: shape.valid(), and `table` points to shape.bytes() bytes, with no alignment.
+template <class L>
+concept Layout = requires(typename L::Shape shape, const std::byte* table, std::byte* writable, typename L::word digest,
+                          const typename L::word* digests, std::size_t count, std::uint64_t* answers, bool ahead) {
+  { L::family } -> std::convertible_to<std::string_view>;
+  { L::template may_contain<detail::isa::Here>(shape, table, digest) }
+  noexcept->std::same_as<bool>;
+  { L::insert(shape, writable, digest) }
+  noexcept->std::same_as<bool>;  // true: a bit changed
+  { L::prefetch(shape, table, digest) }
+  noexcept;
+  { L::query(shape, table, digests, count, answers, ahead) }
+  noexcept;
+  { L::insert_many(shape, writable, digests, count, ahead) }
+  noexcept;
+};
+
+template <Layout L, Hasher H>
+class Flat;
+
+// Borrows const bytes. Trivially copyable; valid for as long as the bytes are.
+template <Layout L, Hasher H>
+class FlatView {
+ public:
+  using layout = L;
+  using hasher_type = H;
+  using digest = Digest<H>;
+  using Shape = typename L::Shape;
+  static_assert(std::same_as<typename H::word, typename L::word>);
+
+  // The one way to get a view, so a view that exists can be probed. O(1): looks at sizes, not at content.
+  static Result<FlatView> over(Bytes table, Shape shape, H hasher = H{}) {
+    if (auto ok = check(table.size(), shape); !ok) return std::move(ok).error();
+    return FlatView(table.data(), shape, hasher);
+  }
+
+  H hasher() const noexcept { return hasher_; }
+  Shape shape() const noexcept { return shape_; }
+  Bytes bytes() const noexcept { return {table_, shape_.bytes()}; }
+  std::uint64_t byte_size() const noexcept { return shape_.bytes(); }
+
+  template <class Isa = detail::isa::Here>
+  bool may_contain(digest d) const noexcept {
+    d.check(hasher_);
+    return L::template may_contain<Isa>(shape_, table_, d.value);
+  }
+  // REQUIRES: batch.size() <= kBatch
+  std::uint64_t may_contain(std::span<const digest> batch) const noexcept {
+    assert(batch.size() <= kBatch);
+    std::uint64_t answers = 0;
+    query(batch, &answers, detail::far_away(byte_size()));
+    return answers;
+  }
+  // REQUIRES: answers.size() * kBatch >= digests.size()
+  void may_contain(std::span<const digest> digests, std::span<std::uint64_t> answers) const noexcept {
+    assert(answers.size() * kBatch >= digests.size());
+    query(digests, answers.data(), detail::far_away(byte_size()));
+  }
+  void prefetch(digest d) const noexcept { L::prefetch(shape_, table_, d.value); }
+
+  // Keys instead of digests: the filter's own hasher hashes them. Text, bytes or integers (hash.h).
+  template <Key K, class Isa = detail::isa::Here>
+  bool may_contain(const K& key) const noexcept {
+    return may_contain<Isa>(digest_of(hasher_, key));
+  }
+  // A column of keys. The next 64 keys are hashed and their memory asked for while the last 64 are being probed.
+  // REQUIRES: answers.size() * kBatch >= keys.size()
+  template <Key K>
+  void may_contain(std::span<const K> keys, std::span<std::uint64_t> answers) const noexcept {
+    assert(answers.size() * kBatch >= keys.size());
+    std::uint64_t* out = answers.data();
+    in_batches(keys, [&](std::span<const digest> batch) { query(batch, out++, false); });
+  }
+
+ protected:
+  FlatView(const std::byte* table, Shape shape, H hasher) noexcept : table_(table), shape_(shape), hasher_(hasher) {}
+
+  static Result<void> check(std::uint64_t size, Shape shape) {
+    const std::string family(L::family);
+    if (!shape.valid()) return Error{Errc::bad_parameter, family + ": a shape outside its range"};
+    if (size < shape.bytes()) {
+      return Error{Errc::truncated, family + ": the shape needs " + std::to_string(shape.bytes()) +
+                                        " bytes, there are " + std::to_string(size)};
+    }
+    return {};
+  }
+
+  // Hands the digests of `keys` to `use` in batches of at most kBatch, each prefetched one batch ahead if the table is
+  // far away.
+  template <class K, class Use>
+  void in_batches(std::span<const K> keys, Use use) const noexcept {
+    const bool ahead = detail::far_away(byte_size());
+    std::array<digest, kBatch> ring[2];
+    const auto fill = [&](std::size_t from, std::array<digest, kBatch>& digests) {
+      const auto batch = keys.subspan(from, std::min(kBatch, keys.size() - from));
+      digests_of(hasher_, batch, std::span(digests));
+      if (ahead) {
+        for (std::size_t i = 0; i < batch.size(); ++i) prefetch(digests[i]);
+      }
+      return batch.size();
+    };
+    if (keys.empty()) return;
+    std::size_t from = 0;
+    std::size_t size = fill(0, ring[0]);
+    for (bool turn = false; size != 0; turn = !turn) {
+      from += size;
+      const std::size_t next = from < keys.size() ? fill(from, ring[!turn]) : 0;
+      use(std::span<const digest>(ring[turn].data(), size));
+      size = next;
+    }
+  }
+
+  // The digests as the plain words that layouts take.
+  template <class Use>
+  static void in_words(std::span<const digest> digests, Use use) noexcept {
+    if constexpr (sizeof(digest) == sizeof(typename L::word)) {
+      use(reinterpret_cast<const typename L::word*>(digests.data()), digests.size());
+    } else {
+      std::array<typename L::word, kBatch> words;
+      for (std::size_t from = 0; from < digests.size(); from += kBatch) {
+        const std::size_t count = std::min(kBatch, digests.size() - from);
+        for (std::size_t i = 0; i < count; ++i) words[i] = digests[from + i].value;
+        use(words.data(), count);
+      }
+    }
+  }
+
+  void query(std::span<const digest> digests, std::uint64_t* answers, bool ahead) const noexcept {
+    check_all(digests);
+    in_words(digests, [&](const typename L::word* words, std::size_t count) {
+      L::query(shape_, table_, words, count, answers, ahead);
+      answers += count / kBatch;
+    });
+  }
+
+  void check_all([[maybe_unused]] std::span<const digest> digests) const noexcept {
+#if PERHAPS_CHECK_DIGESTS
+    for (const digest& d : digests) d.check(hasher_);
+#endif
+  }
+
+  const std::byte* table_;
+  Shape shape_;
+  [[no_unique_address]] H hasher_;
+};
+
+// Borrows writable bytes: memory of a host, a chunk that was loaded, a mapped file being filled. One writer, and no
+// reader beside it (see FlatShared).
+template <Layout L, Hasher H>
+class FlatSpan : public FlatView<L, H> {
+  using Base = FlatView<L, H>;
+
+ public:
+  using typename Base::digest;
+  using typename Base::Shape;
+
+  // Bits that are set stay set: zero the bytes for an empty filter.
+  static Result<FlatSpan> over(std::span<std::byte> table, Shape shape, H hasher = H{}) {
+    if (auto ok = Base::check(table.size(), shape); !ok) return std::move(ok).error();
+    return FlatSpan(table.data(), shape, hasher);
+  }
+
+  // `present` if every bit was set already: the key looked present before.
+  Inserted insert(digest d) noexcept {
+    d.check(this->hasher_);
+    return L::insert(this->shape_, table(), d.value) ? Inserted::added : Inserted::present;
+  }
+  void insert(std::span<const digest> many) noexcept { insert(many, detail::far_away(this->byte_size())); }
+
+  template <Key K>
+  Inserted insert(const K& key) noexcept {
+    return insert(digest_of(this->hasher_, key));
+  }
+  template <Key K>
+  void insert(std::span<const K> keys) noexcept {
+    this->in_batches(keys, [&](std::span<const digest> batch) { insert(batch, false); });
+  }
+
+  std::span<std::byte> writable_bytes() noexcept { return {table(), this->shape_.bytes()}; }
+
+ private:
+  friend class Flat<L, H>;
+  FlatSpan(std::byte* table, Shape shape, H hasher) noexcept : Base(table, shape, hasher) {}
+
+  // The base holds a pointer to const; this class was given writable bytes and nobody else can make one.
+  std::byte* table() noexcept { return const_cast<std::byte*>(this->table_); }
+
+  void insert(std::span<const digest> many, bool ahead) noexcept {
+    this->check_all(many);
+    this->in_words(many, [&](const typename L::word* words, std::size_t count) {
+      L::insert_many(this->shape_, table(), words, count, ahead);
+    });
+  }
+};
+
+// Insert and query from many threads at once, without a lock. A key whose insert happened before the query answers
+// *perhaps*; every bit is set with a relaxed atomic OR, and a word that has its bits already is not written.
+template <Layout L, Hasher H>
+class FlatShared {
+ public:
+  using layout = L;
+  using hasher_type = H;
+  using digest = Digest<H>;
+  using Shape = typename L::Shape;
+
+  // REQUIRES, beyond a span's: the table is aligned to 8 bytes and its size is a multiple of 8 (`shape` may be
+  // smaller).
+  static Result<FlatShared> over(std::span<std::byte> table, Shape shape, H hasher = H{}) {
+    if (auto ok = FlatView<L, H>::over(table, shape, hasher); !ok) return std::move(ok).error();
+    if (reinterpret_cast<std::uintptr_t>(table.data()) % 8 != 0 || table.size() % 8 != 0) {
+      return Error{Errc::bad_parameter, std::string(L::family) + ": shared access needs whole, aligned 8-byte words"};
+    }
+    return FlatShared(table.data(), shape, hasher);
+  }
+
+  H hasher() const noexcept { return hasher_; }
+  Shape shape() const noexcept { return shape_; }
+  std::uint64_t byte_size() const noexcept { return shape_.bytes(); }
+
+  bool may_contain(digest d) const noexcept {
+    d.check(hasher_);
+    return L::may_contain_shared(shape_, table_, d.value);
+  }
+  Inserted insert(digest d) const noexcept {
+    d.check(hasher_);
+    return L::insert_shared(shape_, table_, d.value) ? Inserted::added : Inserted::present;
+  }
+  void insert(std::span<const digest> many) const noexcept {
+    constexpr std::size_t kAhead = 16;
+    for (std::size_t i = 0; i < std::min(kAhead, many.size()); ++i) prefetch(many[i]);
+    for (std::size_t i = 0; i < many.size(); ++i) {
+      if (i + kAhead < many.size()) prefetch(many[i + kAhead]);
+      insert(many[i]);
+    }
+  }
+  void prefetch(digest d) const noexcept { L::prefetch(shape_, table_, d.value); }
+
+  template <Key K>
+  bool may_contain(const K& key) const noexcept {
+    return may_contain(digest_of(hasher_, key));
+  }
+  template <Key K>
+  Inserted insert(const K& key) const noexcept {
+    return insert(digest_of(hasher_, key));
+  }
+
+ private:
+  friend class Flat<L, H>;
+  FlatShared(std::byte* table, Shape shape, H hasher) noexcept : table_(table), shape_(shape), hasher_(hasher) {}
+
+  std::byte* table_;
+  Shape shape_;
+  [[no_unique_address]] H hasher_;
+};
+
+// Owns its memory, and is a view of it: whatever it can answer, its view answers.
+template <Layout L, Hasher H>
+class Flat : public FlatView<L, H> {
+  using Base = FlatView<L, H>;
+
+ public:
+  using View = FlatView<L, H>;
+  using Span = FlatSpan<L, H>;
+  using Shared = FlatShared<L, H>;
+  using typename Base::digest;
+  using typename Base::Shape;
+
+  // Sized for `request.keys` keys.  Throws std::bad_alloc, as does everything here that copies.
+  explicit Flat(const Request& request, H with = H{}) : Flat(Shape::for_keys(request), with) {}
+  // REQUIRES: size.valid()
+  explicit Flat(Shape size, H with = H{}) : Base(nullptr, size, with), memory_(whole_words(size)) {
+    assert(size.valid());
+    this->table_ = memory_.data();
+  }
+  // A copy of what a view sees.
+  explicit Flat(View other) : Flat(other.shape(), other.hasher()) {
+    std::memcpy(memory_.data(), other.bytes().data(), other.bytes().size());
+  }
+  Flat(const Flat& other) : Base(other), memory_(other.memory_) { this->table_ = memory_.data(); }
+  Flat(Flat&& other) noexcept : Base(other), memory_(std::move(other.memory_)) { other.table_ = nullptr; }
+  Flat& operator=(Flat other) noexcept {
+    Base::operator=(other);
+    memory_ = std::move(other.memory_);
+    return *this;
+  }
+  ~Flat() = default;
+
+  View view() const noexcept { return *this; }
+  Span span() noexcept { return Span(memory_.data(), this->shape_, this->hasher_); }
+  Shared shared() noexcept { return Shared(memory_.data(), this->shape_, this->hasher_); }
+
+  // As a span's.
+  Inserted insert(digest d) noexcept { return span().insert(d); }
+  void insert(std::span<const digest> many) noexcept { span().insert(many); }
+  template <Key K>
+  Inserted insert(const K& key) noexcept {
+    return span().insert(key);
+  }
+  template <Key K>
+  void insert(std::span<const K> keys) noexcept {
+    span().insert(keys);
+  }
+
+  std::span<std::byte> writable_bytes() noexcept { return {memory_.data(), this->shape_.bytes()}; }
+  void clear() noexcept { std::memset(memory_.data(), 0, memory_.size()); }
+
+ private:
+  // Whole 8-byte words, for shared access.
+  static std::uint64_t whole_words(Shape size) noexcept { return (size.bytes() + 7) / 8 * 8; }
+
+  Memory memory_;
+};
+
+}  // namespace perhaps

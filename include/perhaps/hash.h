@@ -1,0 +1,181 @@
+// Keys become digests here and nowhere else.
+//
+//   key (text, bytes, integer) --hasher--> Digest<hasher>
+//
+// A Digest carries the type of the hasher that made it. Two filters that hash differently therefore take different
+// argument types, and the oldest bug of this field -- probing with a hash the builder did not use, which shows up as
+// silent false negatives -- does not compile. Seeds and keys are run-time state: equality of hashers includes them,
+// whatever combines filters compares hashers, and checked builds (PERHAPS_CHECK_DIGESTS) assert on every use.
+//
+// Two schemes:
+//   Hash       XXH3-64 for bytes, a two-multiply mixer for integers. Fast. The default.
+//   KeyedHash  SipHash-1-3 under a secret 128-bit key. For keys chosen by an adversary: XXH3 is not cryptographic, and
+//              whoever knows the seed can make every lookup a false positive.
+//
+// The number 42, the text "42" and the eight bytes of 42 are three different keys. Signed integers are sign-extended
+// to 64 bits and unsigned ones zero-extended, so an int and a long of equal value are one key.
+#pragma once
+#include <array>
+#include <cassert>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "perhaps/detail/config.h"
+
+namespace perhaps {
+
+using Bytes = std::span<const std::byte>;
+
+inline Bytes bytes_of(std::string_view text) noexcept { return std::as_bytes(std::span(text)); }
+
+template <class H>
+struct Digest {
+  typename H::word value;
+#if PERHAPS_CHECK_DIGESTS
+  std::uint64_t tag;  // of the hasher, seed or key included
+#endif
+
+  static constexpr Digest made_by([[maybe_unused]] const H& hasher, typename H::word value) noexcept {
+#if PERHAPS_CHECK_DIGESTS
+    return {value, hasher.tag()};
+#else
+    return {value};
+#endif
+  }
+
+  // Asserts, in checked builds, that `hasher` made this digest.
+  constexpr void check([[maybe_unused]] const H& hasher) const noexcept {
+#if PERHAPS_CHECK_DIGESTS
+    assert(tag == hasher.tag() && "this digest was made with another seed or key");
+#endif
+  }
+
+  friend constexpr bool operator==(const Digest& a, const Digest& b) noexcept { return a.value == b.value; }
+};
+
+// A hasher is a small regular object; its state, if it has any, is a seed or a key.
+template <class H>
+concept Hasher = std::regular<H> && requires(const H h, Bytes key) {
+  typename H::word;
+  { H::name } -> std::convertible_to<std::string_view>;
+  { h(key) }
+  noexcept->std::same_as<Digest<H>>;
+  { h.tag() }
+  noexcept->std::same_as<std::uint64_t>;  // Equal hashers have equal tags.
+};
+
+namespace detail {
+// Characters and truth values are not numbers: is 'a' the text "a" or 97? Say which.
+template <class K>
+concept AmbiguousInteger = std::same_as<K, bool> || std::same_as<K, char> || std::same_as<K, wchar_t> ||
+    std::same_as<K, char8_t> || std::same_as<K, char16_t> || std::same_as<K, char32_t>;
+}  // namespace detail
+
+template <class K>
+concept IntegerKey = std::integral<K> && !detail::AmbiguousInteger<K> && sizeof(K) <= 8;
+template <class K>
+concept TextKey = std::convertible_to<const K&, std::string_view>;
+template <class K>
+concept BytesKey = std::convertible_to<const K&, Bytes> && !TextKey<K>;
+// What a filter can be asked about.
+template <class K>
+concept Key = IntegerKey<K> || TextKey<K> || BytesKey<K>;
+
+// The one way from a key to a digest.
+template <Hasher H, Key K>
+Digest<H> digest_of(const H& hasher, const K& key) noexcept {
+  if constexpr (IntegerKey<K>) {
+    return hasher(static_cast<std::uint64_t>(key));
+  } else if constexpr (TextKey<K>) {
+    return hasher(bytes_of(key));
+  } else {
+    return hasher(Bytes(key));
+  }
+}
+
+// Hashes many keys in one loop.  REQUIRES: out.size() >= keys.size()
+template <Hasher H, Key K>
+void digests_of(const H& hasher, std::span<const K> keys, std::type_identity_t<std::span<Digest<H>>> out) noexcept {
+  assert(out.size() >= keys.size());
+  if constexpr (requires { hasher.many(keys, out); }) {
+    hasher.many(keys, out);
+  } else {
+    for (std::size_t i = 0; i < keys.size(); ++i) out[i] = digest_of(hasher, keys[i]);
+  }
+}
+
+class Hash {
+ public:
+  using word = std::uint64_t;
+  static constexpr std::string_view name = "xxh3-64";
+
+  constexpr Hash() = default;
+  constexpr explicit Hash(std::uint64_t seed) noexcept : seed_(seed) {}
+
+  constexpr std::uint64_t seed() const noexcept { return seed_; }
+  constexpr std::uint64_t tag() const noexcept { return seed_; }
+
+  // Bytes: XXH3_64bits_withSeed(key, seed).
+  PERHAPS_API Digest<Hash> operator()(Bytes key) const noexcept;
+  PERHAPS_API void many(std::span<const Bytes> keys, std::span<Digest<Hash>> out) const noexcept;
+  PERHAPS_API void many(std::span<const std::string_view> keys, std::span<Digest<Hash>> out) const noexcept;
+
+  // Integers: a bijection of 64 bits ("moremur", P. Evensen 2019), so distinct integers never share a digest. The seed
+  // enters multiplied, because seeds 0, 1, 2.. xored into keys 0, 1, 2.. would only permute the same set.
+  constexpr Digest<Hash> operator()(std::uint64_t key) const noexcept {
+    std::uint64_t x = key ^ (seed_ * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du);
+    x ^= x >> 27;
+    x *= 0x3c79ac492ba7b653u;
+    x ^= x >> 33;
+    x *= 0x1c69b3f74ac4ae35u;
+    x ^= x >> 27;
+    return Digest<Hash>::made_by(*this, x);
+  }
+
+  friend bool operator==(const Hash&, const Hash&) = default;
+
+ private:
+  std::uint64_t seed_ = 0;
+};
+
+// A filter that strangers can feed or question keeps its false-positive rate only under a secret they cannot guess.
+class KeyedHash {
+ public:
+  using word = std::uint64_t;
+  using Secret = std::array<std::byte, 16>;
+  static constexpr std::string_view name = "siphash-1-3";
+
+  KeyedHash() noexcept : KeyedHash(Secret{}) {}
+  PERHAPS_API explicit KeyedHash(const Secret& secret) noexcept;
+
+  // Bytes: SipHash-1-3 under the secret. Integers: SipHash-1-3 of their eight little-endian bytes under a second
+  // secret, derived from the first, so that a number is not its bytes.
+  PERHAPS_API Digest<KeyedHash> operator()(Bytes key) const noexcept;
+  PERHAPS_API Digest<KeyedHash> operator()(std::uint64_t key) const noexcept;
+
+  // Proves knowledge of the secret without giving it away: SipHash-1-3 of a fixed text. Files store this, not the
+  // secret.
+  PERHAPS_API std::uint64_t check_value() const noexcept;
+  std::uint64_t tag() const noexcept { return text_.low ^ text_.high * 0x9e3779b97f4a7c15u; }
+
+  friend bool operator==(const KeyedHash&, const KeyedHash&) = default;
+
+ private:
+  struct Words {
+    std::uint64_t low;
+    std::uint64_t high;
+    friend bool operator==(const Words&, const Words&) = default;
+  };
+  static std::uint64_t sip13(Words key, Bytes text) noexcept;
+
+  Words text_;
+  Words number_;
+};
+
+static_assert(Hasher<Hash> && Hasher<KeyedHash>);
+
+}  // namespace perhaps

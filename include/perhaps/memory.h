@@ -1,0 +1,45 @@
+// The memory of a filter that owns its bits: zeroed, aligned to a cache line, and on huge pages once it is large.
+//
+// A random probe into a table of hundreds of megabytes misses the TLB as well as the cache. From kHugeFrom bytes on the
+// memory is mapped at a 2 MiB boundary and the kernel is asked for huge pages (madvise); where it declines, nothing
+// but speed is lost. Whoever wants another allocator takes an XSpan over memory of their own.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "perhaps/detail/config.h"
+
+namespace perhaps {
+
+class Memory {
+ public:
+  static constexpr std::uint64_t kHugeFrom = std::uint64_t{4} << 20;
+
+  Memory() = default;
+  // Zeroed. Throws std::bad_alloc.
+  PERHAPS_API explicit Memory(std::uint64_t bytes);
+  PERHAPS_API Memory(const Memory& other);
+  Memory(Memory&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Memory& operator=(Memory other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~Memory() { release(); }
+
+  std::byte* data() noexcept { return data_; }
+  const std::byte* data() const noexcept { return data_; }
+  std::uint64_t size() const noexcept { return size_; }
+  std::span<std::byte> bytes() noexcept { return {data_, size_}; }
+  std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
+
+ private:
+  PERHAPS_API void release() noexcept;
+
+  std::byte* data_ = nullptr;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace perhaps

@@ -1,0 +1,63 @@
+// SipHash-1-3 (Aumasson, Bernstein 2012): one round for each 8-byte word, three to finish, 64 bits out.
+#include <bit>
+
+#include "perhaps/detail/bits.h"
+#include "perhaps/hash.h"
+
+namespace perhaps {
+namespace {
+
+struct State {
+  std::uint64_t v0, v1, v2, v3;
+
+  void round() noexcept {
+    v0 += v1;
+    v2 += v3;
+    v1 = std::rotl(v1, 13) ^ v0;
+    v3 = std::rotl(v3, 16) ^ v2;
+    v0 = std::rotl(v0, 32);
+    v2 += v1;
+    v0 += v3;
+    v1 = std::rotl(v1, 17) ^ v2;
+    v3 = std::rotl(v3, 21) ^ v0;
+    v2 = std::rotl(v2, 32);
+  }
+  void absorb(std::uint64_t word) noexcept {
+    v3 ^= word;
+    round();
+    v0 ^= word;
+  }
+};
+
+}  // namespace
+
+std::uint64_t KeyedHash::sip13(Words key, Bytes text) noexcept {
+  State s{key.low ^ 0x736f6d6570736575u, key.high ^ 0x646f72616e646f6du, key.low ^ 0x6c7967656e657261u,
+          key.high ^ 0x7465646279746573u};
+  std::size_t at = 0;
+  for (; at + 8 <= text.size(); at += 8) s.absorb(detail::load<std::uint64_t>(text.data() + at));
+  std::uint64_t last = static_cast<std::uint64_t>(text.size()) << 56;
+  for (std::size_t i = 0; at + i < text.size(); ++i) last |= std::to_integer<std::uint64_t>(text[at + i]) << 8 * i;
+  s.absorb(last);
+  s.v2 ^= 0xff;
+  s.round();
+  s.round();
+  s.round();
+  return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
+}
+
+KeyedHash::KeyedHash(const Secret& secret) noexcept
+    : text_{detail::load<std::uint64_t>(secret.data()), detail::load<std::uint64_t>(secret.data() + 8)},
+      number_{sip13(text_, bytes_of("perhaps: integers, low")), sip13(text_, bytes_of("perhaps: integers, high"))} {}
+
+Digest<KeyedHash> KeyedHash::operator()(Bytes key) const noexcept {
+  return Digest<KeyedHash>::made_by(*this, sip13(text_, key));
+}
+
+Digest<KeyedHash> KeyedHash::operator()(std::uint64_t key) const noexcept {
+  return Digest<KeyedHash>::made_by(*this, sip13(number_, std::as_bytes(std::span(&key, 1))));
+}
+
+std::uint64_t KeyedHash::check_value() const noexcept { return sip13(number_, bytes_of("perhaps: check value")); }
+
+}  // namespace perhaps

@@ -1,0 +1,33 @@
+// The default hash. xxHash is inlined here, in the only file that sees it, so that short keys pay no second call.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "perhaps/hash.h"
+
+namespace perhaps {
+namespace {
+
+std::uint64_t xxh3(const void* data, std::size_t size, std::uint64_t seed) noexcept {
+  return XXH3_64bits_withSeed(data, size, seed);
+}
+
+template <class K>
+void hash_all(const Hash& hash, std::span<const K> keys, std::span<Digest<Hash>> out) noexcept {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    out[i] = Digest<Hash>::made_by(hash, xxh3(keys[i].data(), keys[i].size(), hash.seed()));
+  }
+}
+
+}  // namespace
+
+Digest<Hash> Hash::operator()(Bytes key) const noexcept {
+  return Digest<Hash>::made_by(*this, xxh3(key.data(), key.size(), seed_));
+}
+
+void Hash::many(std::span<const Bytes> keys, std::span<Digest<Hash>> out) const noexcept { hash_all(*this, keys, out); }
+
+void Hash::many(std::span<const std::string_view> keys, std::span<Digest<Hash>> out) const noexcept {
+  hash_all(*this, keys, out);
+}
+
+}  // namespace perhaps

@@ -1,0 +1,202 @@
+// The line and block kernels, written once with Highway and compiled for every instruction set it knows.
+#include "kernel/table.h"
+#include "perhaps/block_bloom.h"
+#include "perhaps/line_bloom.h"
+
+// SSSE3 adds nothing over SSE4 here, nor VBMI over AVX-512; SVE has no fixed width to cut a line into.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernel/simd.cc"
+#include <hwy/foreach_target.h>
+// After foreach_target.h.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace perhaps::kernel::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Wide = hn::CappedTag<std::uint64_t, 8>;
+using WideSigned = hn::CappedTag<std::int64_t, 8>;
+using Narrow = hn::CappedTag<std::uint32_t, 8>;
+
+constexpr std::size_t kWide = hn::MaxLanes(Wide());
+constexpr std::size_t kNarrow = hn::MaxLanes(Narrow());
+
+alignas(64) constexpr std::uint64_t kShift[8] = {58, 52, 46, 40, 34, 28, 22, 16};
+alignas(64) constexpr std::int64_t kLane[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+alignas(32) constexpr std::array<std::uint32_t, 8> kSalt = BlockLayout::kSalt;
+
+// One round of eight probes: bit (x >> shift) mod 64 of each lane from `lane` on.
+HWY_INLINE auto round_mask(std::uint64_t x, std::size_t lane) {
+  const Wide d;
+  const auto field = hn::And(hn::Shr(hn::Set(d, x), hn::Load(d, kShift + lane)), hn::Set(d, 63));
+  return hn::Shl(hn::Set(d, std::uint64_t{1}), field);
+}
+
+// The same for the first `probes` lanes from `start` on, in turn.
+HWY_INLINE auto part_mask(std::uint64_t x, std::size_t lane, std::uint64_t start, std::uint32_t probes) {
+  const Wide d;
+  const WideSigned s;
+  const auto turn =
+      hn::And(hn::Sub(hn::Load(s, kLane + lane), hn::Set(s, static_cast<std::int64_t>(start))), hn::Set(s, 7));
+  const auto probed = hn::Lt(turn, hn::Set(s, static_cast<std::int64_t>(probes)));
+  return hn::And(round_mask(x, lane), hn::BitCast(d, hn::VecFromMask(s, probed)));
+}
+
+HWY_INLINE auto line_mask(std::uint64_t x, std::uint64_t x2, std::size_t lane, std::uint32_t probes) {
+  const std::uint64_t start = x >> 13 & 7;
+  if (probes < 8) return part_mask(x, lane, start, probes);
+  if (probes == 8) return round_mask(x, lane);
+  return hn::Or(round_mask(x, lane), part_mask(x2, lane, start, probes - 8));
+}
+
+HWY_INLINE const std::uint64_t* line_at(const std::byte* table, LineShape shape, std::uint64_t h) {
+  return reinterpret_cast<const std::uint64_t*>(table + LineLayout::line_of(shape, h) * kLineBytes);
+}
+
+template <class Probes>
+HWY_INLINE void line_query_as(LineShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
+                              std::uint64_t* answers, bool ahead, Probes probes) {
+  const Wide d;
+  std::uint64_t word = 0;
+  walk(
+      count, ahead,
+      [&](std::size_t i) { detail::prefetch_read(table + LineLayout::line_of(shape, digests[i]) * kLineBytes); },
+      [&](std::size_t i) {
+        const std::uint64_t* line = line_at(table, shape, digests[i]);
+        const std::uint64_t x = digests[i] * LineLayout::kSpread;
+        const std::uint64_t x2 = x * LineLayout::kSecondRound;
+        auto missing = hn::Zero(d);
+        for (std::size_t lane = 0; lane < 8; lane += kWide) {
+          missing = hn::Or(missing, hn::AndNot(hn::LoadU(d, line + lane), line_mask(x, x2, lane, probes())));
+        }
+        word |= std::uint64_t{hn::AllTrue(d, hn::Eq(missing, hn::Zero(d)))} << i % 64;
+        if (i % 64 == 63) answers[i / 64] = word, word = 0;
+      });
+  if (count % 64 != 0) answers[count / 64] = word;
+}
+
+template <class Probes>
+HWY_INLINE void line_insert_as(LineShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
+                               bool ahead, Probes probes) {
+  const Wide d;
+  walk(
+      count, ahead,
+      [&](std::size_t i) { detail::prefetch_write(table + LineLayout::line_of(shape, digests[i]) * kLineBytes); },
+      [&](std::size_t i) {
+        auto* line = const_cast<std::uint64_t*>(line_at(table, shape, digests[i]));
+        const std::uint64_t x = digests[i] * LineLayout::kSpread;
+        const std::uint64_t x2 = x * LineLayout::kSecondRound;
+        for (std::size_t lane = 0; lane < 8; lane += kWide) {
+          hn::StoreU(hn::Or(hn::LoadU(d, line + lane), line_mask(x, x2, lane, probes())), d, line + lane);
+        }
+      });
+}
+
+// Eight probes are the common case and need no lane masks: its own instance.
+constexpr auto kEight = [] { return std::uint32_t{8}; };
+
+void line_query(LineShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
+                std::uint64_t* answers, bool ahead) noexcept {
+  shape.probes == 8 ? line_query_as(shape, table, digests, count, answers, ahead, kEight)
+                    : line_query_as(shape, table, digests, count, answers, ahead, [&] { return shape.probes; });
+}
+
+void line_insert(LineShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
+                 bool ahead) noexcept {
+  shape.probes == 8 ? line_insert_as(shape, table, digests, count, ahead, kEight)
+                    : line_insert_as(shape, table, digests, count, ahead, [&] { return shape.probes; });
+}
+
+HWY_INLINE auto block_mask(std::uint64_t h, std::size_t word) {
+  const Narrow d;
+  const auto product = hn::Mul(hn::Set(d, static_cast<std::uint32_t>(h)), hn::Load(d, kSalt.data() + word));
+  return hn::Shl(hn::Set(d, std::uint32_t{1}), hn::ShiftRight<27>(product));
+}
+
+HWY_INLINE const std::uint32_t* block_at(const std::byte* table, BlockShape shape, std::uint64_t h) {
+  return reinterpret_cast<const std::uint32_t*>(table + BlockLayout::block_of(shape, h) * BlockLayout::kBlockBytes);
+}
+
+void block_query(BlockShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
+                 std::uint64_t* answers, bool ahead) noexcept {
+  const Narrow d;
+  std::uint64_t word = 0;
+  walk(
+      count, ahead, [&](std::size_t i) { BlockLayout::prefetch(shape, table, digests[i]); },
+      [&](std::size_t i) {
+        const std::uint32_t* block = block_at(table, shape, digests[i]);
+        auto missing = hn::Zero(d);
+        for (std::size_t at = 0; at < 8; at += kNarrow) {
+          missing = hn::Or(missing, hn::AndNot(hn::LoadU(d, block + at), block_mask(digests[i], at)));
+        }
+        word |= std::uint64_t{hn::AllTrue(d, hn::Eq(missing, hn::Zero(d)))} << i % 64;
+        if (i % 64 == 63) answers[i / 64] = word, word = 0;
+      });
+  if (count % 64 != 0) answers[count / 64] = word;
+}
+
+void block_insert(BlockShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
+                  bool ahead) noexcept {
+  const Narrow d;
+  walk(
+      count, ahead,
+      [&](std::size_t i) {
+        detail::prefetch_write(table + BlockLayout::block_of(shape, digests[i]) * BlockLayout::kBlockBytes);
+      },
+      [&](std::size_t i) {
+        auto* block = const_cast<std::uint32_t*>(block_at(table, shape, digests[i]));
+        for (std::size_t at = 0; at < 8; at += kNarrow) {
+          hn::StoreU(hn::Or(hn::LoadU(d, block + at), block_mask(digests[i], at)), d, block + at);
+        }
+      });
+}
+
+}  // namespace
+
+constexpr const char* isa_name() {
+  switch (HWY_TARGET) {
+    case HWY_SSE4:
+      return "sse4";
+    case HWY_AVX2:
+      return "avx2";
+    case HWY_AVX3:
+      return "avx512";
+    case HWY_NEON:
+      return "neon";
+    default:
+      return "baseline";
+  }
+}
+extern const Row kRow;
+constinit const Row kRow = {isa_name(), line_query, line_insert, block_query, block_insert};
+
+}  // namespace perhaps::kernel::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <vector>
+
+namespace perhaps::kernel {
+
+void add_simd_rows(std::vector<const Row*>& rows) {
+  const auto add_if = [&, here = hwy::SupportedTargets()](std::int64_t target, const Row& row) {
+    if ((here & target) != 0) rows.push_back(&row);
+  };
+#if HWY_TARGETS & HWY_SSE4
+  add_if(HWY_SSE4, N_SSE4::kRow);
+#endif
+#if HWY_TARGETS & HWY_AVX2
+  add_if(HWY_AVX2, N_AVX2::kRow);
+#endif
+#if HWY_TARGETS & HWY_AVX3
+  add_if(HWY_AVX3, N_AVX3::kRow);
+#endif
+#if HWY_TARGETS & HWY_NEON
+  add_if(HWY_NEON, N_NEON::kRow);
+#endif
+}
+
+}  // namespace perhaps::kernel
+#endif

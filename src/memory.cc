@@ -1,0 +1,57 @@
+#include "perhaps/memory.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace perhaps {
+namespace {
+
+constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
+
+bool is_mapped(std::uint64_t size) noexcept { return size >= Memory::kHugeFrom; }
+
+std::uint64_t round_up(std::uint64_t size, std::uint64_t unit) noexcept { return (size + unit - 1) / unit * unit; }
+
+// Zero pages at a huge-page boundary: maps one huge page too much and gives back what is left over on both sides.
+std::byte* map_huge(std::uint64_t size) {
+  const std::uint64_t length = round_up(size, kHugePage);
+  void* start =
+      mmap(nullptr, length + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) throw std::bad_alloc();
+  auto* const first = static_cast<std::byte*>(start);
+  const std::uint64_t before =
+      round_up(reinterpret_cast<std::uintptr_t>(first), kHugePage) - reinterpret_cast<std::uintptr_t>(first);
+  if (before != 0) munmap(first, before);
+  if (before != kHugePage) munmap(first + before + length, kHugePage - before);
+  madvise(first + before, length, MADV_HUGEPAGE);  // Advice: where it is refused, only speed is lost.
+  return first + before;
+}
+
+}  // namespace
+
+Memory::Memory(std::uint64_t bytes) : size_(bytes) {
+  if (bytes == 0) return;
+  if (bytes > UINT64_MAX / 4) throw std::bad_alloc();
+  if (is_mapped(bytes)) {
+    data_ = map_huge(bytes);
+    return;
+  }
+  const std::uint64_t length = round_up(bytes, kLineBytes);
+  data_ = static_cast<std::byte*>(std::aligned_alloc(kLineBytes, length));
+  if (data_ == nullptr) throw std::bad_alloc();
+  std::memset(data_, 0, length);
+}
+
+Memory::Memory(const Memory& other) : Memory(other.size_) {
+  if (size_ != 0) std::memcpy(data_, other.data_, size_);
+}
+
+void Memory::release() noexcept {
+  if (data_ == nullptr) return;
+  is_mapped(size_) ? static_cast<void>(munmap(data_, round_up(size_, kHugePage))) : std::free(data_);
+}
+
+}  // namespace perhaps

@@ -1,0 +1,270 @@
+#include "perhaps/sizing.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+#include <vector>
+
+namespace perhaps {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// The smallest x in [1, limit] with good(x), for a predicate that stays true once it is.
+template <class Good>
+std::uint64_t first_good(std::uint64_t limit, Good good) {
+  std::uint64_t bad = 0;
+  std::uint64_t known_good = 1;
+  while (known_good < limit && !good(known_good)) {
+    bad = known_good;
+    known_good = known_good > limit / 2 ? limit : known_good * 2;
+  }
+  while (known_good - bad > 1) {
+    const std::uint64_t middle = bad + (known_good - bad) / 2;
+    (good(middle) ? known_good : bad) = middle;
+  }
+  return known_good;
+}
+
+// How many keys until `rate(keys)` reaches fpr. Keys are a real number here: filters of one line hold few.
+template <class Rate>
+double keys_until(double fpr, Rate rate) {
+  if (!(fpr < 1)) return kInfinity;
+  double high = 1;
+  while (rate(high) < fpr && high < 1e19) high *= 2;
+  double low = 0;
+  for (int step = 0; step < 100 && high - low > 1e-9 * high; ++step) {
+    const double middle = (low + high) / 2;
+    (rate(middle) < fpr ? low : high) = middle;
+  }
+  return low;
+}
+
+double sane_fpr(double fpr) noexcept {
+  assert(fpr > 0 && fpr < 1);
+  return std::clamp(fpr, 1e-12, 0.999);
+}
+
+// One unit is a bit, a line or a block.
+std::uint64_t units_in(const Request& r, double unit_bits, std::uint64_t max_units) noexcept {
+  const double wanted = r.max_bytes != 0 ? std::floor(static_cast<double>(r.max_bytes) * 8 / unit_bits)
+                                         : std::ceil(static_cast<double>(r.keys) * r.bits_per_key / unit_bits);
+  if (!(wanted > 1)) return 1;
+  return wanted >= static_cast<double>(max_units) ? max_units : static_cast<std::uint64_t>(wanted);
+}
+
+// A blocked filter's rate is a sum over sets S of probed bits: (-1)^|S| * P(no key set a bit of S). A key misses S
+// unless it falls on the block (1 / blocks) and then hits S (probability `hit`), independently of the other keys, so
+//   P(no key set a bit of S) = (1 - hit / blocks)^keys
+// exactly. `weight` collects the signs and the number of such S. Long double: the terms are of order one and cancel.
+struct Term {
+  long double weight;
+  long double hit;
+};
+using Terms = std::vector<Term>;
+
+double sum(const Terms& terms, double blocks, double keys) noexcept {
+  long double rate = 0;
+  for (const Term& t : terms) rate += t.weight * std::exp(keys * std::log1p(-t.hit / blocks));
+  return static_cast<double>(std::clamp(rate, 0.0L, 1.0L));
+}
+
+// `lanes` lanes of `width` bits, one probe in each.
+Terms one_probe_per_lane(int lanes, int width) {
+  Terms terms;
+  long double choose = 1;
+  for (int i = 0; i <= lanes; ++i) {
+    terms.push_back({i % 2 == 0 ? choose : -choose, 1 - std::pow(1 - 1.0L / width, i)});
+    choose = choose * (lanes - i) / (i + 1);
+  }
+  return terms;
+}
+
+// The line layout. A key makes `rounds` full rounds over the lanes and a part of a round of `extra` lanes that begins
+// at a lane of its own. Let the question begin at lane 0: it has rounds + 1 bits in lanes 0..extra-1 and rounds in the
+// rest. Two bits in one lane coincide with probability 1/64, so inclusion-exclusion over a lane with two bits weighs
+// subsets of s distinct bits with 1, -(2 - 1/64), 1 - 1/64.
+Terms line_terms(int probes) {
+  constexpr int kLanes = 8;
+  constexpr long double kWidth = 64;
+  const int rounds = probes / kLanes;
+  const int extra = probes % kLanes;
+  const auto weight = [](int bits, int subset) -> long double {
+    if (bits < 2) return subset == 0 ? 1 : -1;
+    return subset == 0 ? 1 : subset == 1 ? -2 + 1 / kWidth : 1 - 1 / kWidth;
+  };
+  std::map<long double, long double> merged;  // hit -> weight: lanes in other orders give equal terms
+  std::array<int, kLanes> subset{};
+  const std::function<void(int, long double)> visit = [&](int lane, long double w) {
+    if (lane == kLanes) {
+      long double misses = 0;
+      for (int start = 0; start < kLanes; ++start) {
+        long double miss = 1;
+        for (int i = 0; i < probes; ++i) miss *= 1 - subset[(start + i) % kLanes] / kWidth;
+        misses += miss;
+      }
+      const long double hit = std::round((1 - misses / kLanes) * 0x1p56L) * 0x1p-56L;
+      merged[hit] += w;
+      return;
+    }
+    const int bits = rounds + (lane < extra ? 1 : 0);
+    for (int s = 0; s <= bits; ++s) {
+      subset[lane] = s;
+      visit(lane + 1, w * weight(bits, s));
+    }
+  };
+  visit(0, 1);
+  Terms terms;
+  for (const auto& [hit, w] : merged) terms.push_back({w, hit});
+  return terms;
+}
+
+const Terms& terms_of_line(std::uint32_t probes) {
+  assert(probes >= 1 && probes <= LineShape::kMaxProbes);
+  static const std::array<Terms, LineShape::kMaxProbes + 1> all = [] {
+    std::array<Terms, LineShape::kMaxProbes + 1> result;
+    for (int k = 1; k <= int{LineShape::kMaxProbes}; ++k) result[static_cast<std::size_t>(k)] = line_terms(k);
+    return result;
+  }();
+  return all[probes];
+}
+
+const Terms& terms_of_block() {
+  static const Terms terms = one_probe_per_lane(8, 32);
+  return terms;
+}
+
+// The share of a line's bits that one key sets.
+double line_touch(std::uint32_t probes) noexcept {
+  const double extra = (probes % 8) / 8.0;
+  const double keep = std::pow(63.0 / 64, probes / 8);
+  return 1 - keep * (1 - extra / 64);
+}
+
+}  // namespace
+
+double bits_per_key_limit(double fpr) noexcept { return -std::log2(fpr); }
+
+double BloomShape::fill(double keys) const {
+  return -std::expm1(keys * probes * std::log1p(-1.0 / static_cast<double>(bits)));
+}
+
+// E[fill^k] > E[fill]^k: the share of set bits varies from filter to filter, which shows in small ones. Second order:
+// Var(fill) = (zero - zero^2 (1 + kn/m)) / m for kn random bits of m.
+double BloomShape::fpr(double keys) const {
+  const double m = static_cast<double>(bits);
+  const double k = probes;
+  const double ones = fill(keys);
+  if (bits == 1 || ones <= 0) return keys > 0 ? 1 : 0;
+  const double zero = 1 - ones;
+  const double variance = std::max(0.0, (zero - zero * zero * (1 + k * keys / m)) / m);
+  return std::min(1.0, std::pow(ones, k) * (1 + k * (k - 1) / 2 * variance / (ones * ones)));
+}
+
+double BloomShape::keys_at(double fill) const {
+  if (fill >= 1) return kInfinity;
+  return bits == 1 ? 0 : std::log1p(-fill) / (probes * std::log1p(-1.0 / static_cast<double>(bits)));
+}
+
+double BloomShape::keys_for(double fpr) const {
+  return keys_until(fpr, [this](double keys) { return this->fpr(keys); });
+}
+
+BloomShape BloomShape::for_keys(const Request& r) {
+  constexpr std::uint64_t kMaxBits = std::uint64_t{1} << 60;
+  const double keys = static_cast<double>(std::max<std::uint64_t>(r.keys, 1));
+  BloomShape best;
+  if (r.max_bytes != 0 || r.bits_per_key != 0) {
+    best.bits = std::max<std::uint64_t>(8, units_in(r, 1, kMaxBits));
+    double best_fpr = kInfinity;
+    for (std::uint32_t probes = 1; probes <= kMaxProbes; ++probes) {
+      const double rate = BloomShape{best.bits, probes}.fpr(keys);
+      if (rate < best_fpr) best_fpr = rate, best.probes = probes;
+    }
+    return best;
+  }
+  const double fpr = sane_fpr(r.fpr);
+  best.bits = UINT64_MAX;
+  const int guess = static_cast<int>(std::lround(-std::log2(fpr)));
+  for (int probes = std::max(1, guess - 1); probes <= std::min<int>(kMaxProbes, guess + 1); ++probes) {
+    const auto k = static_cast<std::uint32_t>(probes);
+    const std::uint64_t bits = first_good(kMaxBits, [&](std::uint64_t b) { return BloomShape{b, k}.fpr(keys) <= fpr; });
+    if (bits < best.bits) best = {bits, k};
+  }
+  if (best.bits == UINT64_MAX) {  // fpr below 2^-31: all the probes there are
+    best.probes = kMaxProbes;
+    best.bits = first_good(kMaxBits, [&](std::uint64_t b) { return BloomShape{b, kMaxProbes}.fpr(keys) <= fpr; });
+  }
+  return best;
+}
+
+double LineShape::fpr(double keys) const { return sum(terms_of_line(probes), static_cast<double>(lines), keys); }
+
+double LineShape::fill(double keys) const {
+  return -std::expm1(keys * std::log1p(-line_touch(probes) / static_cast<double>(lines)));
+}
+
+double LineShape::keys_at(double fill) const {
+  return fill >= 1 ? kInfinity : std::log1p(-fill) / std::log1p(-line_touch(probes) / static_cast<double>(lines));
+}
+
+double LineShape::keys_for(double fpr) const {
+  return keys_until(fpr, [this](double keys) { return this->fpr(keys); });
+}
+
+LineShape LineShape::for_keys(const Request& r) {
+  constexpr std::uint64_t kMaxLines = std::uint64_t{1} << 50;
+  constexpr double kWholeRoundBonus = 1.02;
+  const double keys = static_cast<double>(std::max<std::uint64_t>(r.keys, 1));
+  const auto whole_round = [](std::uint32_t probes) { return probes % 8 == 0; };
+  LineShape best;
+  double best_cost = kInfinity;
+  if (r.max_bytes != 0 || r.bits_per_key != 0) {
+    best.lines = units_in(r, 512, kMaxLines);
+    for (std::uint32_t probes = 1; probes <= kMaxProbes; ++probes) {
+      // 2 % more lines for a whole round, expressed as a rate: what the others would reach with 2 % fewer keys per
+      // line.
+      const double rate = LineShape{best.lines, probes}.fpr(whole_round(probes) ? keys / kWholeRoundBonus : keys);
+      if (rate < best_cost) best_cost = rate, best.probes = probes;
+    }
+    return best;
+  }
+  const double fpr = sane_fpr(r.fpr);
+  const int most = std::clamp(static_cast<int>(std::lround(-std::log2(fpr))) + 1, 1, static_cast<int>(kMaxProbes));
+  for (int probes = std::max(1, most - 5); probes <= std::max(most, 8); ++probes) {
+    const auto k = static_cast<std::uint32_t>(probes);
+    const std::uint64_t needed = first_good(kMaxLines, [&](std::uint64_t n) {
+      return LineShape{n, k}.fpr(keys) <= fpr;
+    });
+    const double cost = static_cast<double>(needed) / (whole_round(k) ? kWholeRoundBonus : 1);
+    if (cost < best_cost) best_cost = cost, best = {needed, k};
+  }
+  return best;
+}
+
+double BlockShape::fpr(double keys) const { return sum(terms_of_block(), static_cast<double>(blocks), keys); }
+
+double BlockShape::fill(double keys) const {
+  return -std::expm1(keys * std::log1p(-1 / (32.0 * static_cast<double>(blocks))));
+}
+
+double BlockShape::keys_at(double fill) const {
+  return fill >= 1 ? kInfinity : std::log1p(-fill) / std::log1p(-1 / (32.0 * static_cast<double>(blocks)));
+}
+
+double BlockShape::keys_for(double fpr) const {
+  return keys_until(fpr, [this](double keys) { return this->fpr(keys); });
+}
+
+BlockShape BlockShape::for_keys(const Request& r) {
+  if (r.max_bytes != 0 || r.bits_per_key != 0) return {units_in(r, 256, kMaxBlocks)};
+  const double fpr = sane_fpr(r.fpr);
+  const double keys = static_cast<double>(std::max<std::uint64_t>(r.keys, 1));
+  return {first_good(kMaxBlocks, [&](std::uint64_t n) { return BlockShape{n}.fpr(keys) <= fpr; })};
+}
+
+}  // namespace perhaps
