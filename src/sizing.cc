@@ -220,7 +220,7 @@ LineShape LineShape::for_keys(const Request& r) {
   constexpr std::uint64_t kMaxLines = std::uint64_t{1} << 50;
   constexpr double kWholeRoundBonus = 1.02;
   const double keys = static_cast<double>(std::max<std::uint64_t>(r.keys, 1));
-  const auto whole_round = [](std::uint32_t probes) { return probes % 8 == 0; };
+  const auto whole_round = [](std::uint32_t k) { return k % 8 == 0; };
   LineShape best;
   double best_cost = kInfinity;
   if (r.max_bytes != 0 || r.bits_per_key != 0) {
