@@ -76,9 +76,17 @@ struct BlockLayout {
                     std::uint64_t* answers, bool ahead) noexcept {
     detail::block_query(shape, table, digests, count, answers, ahead);
   }
+  static void query_integers(BlockShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
+                             std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
+    detail::block_query_integers(shape, table, keys, hash, count, answers, ahead);
+  }
   static void insert_many(BlockShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
                           bool ahead) noexcept {
     detail::block_insert(shape, table, digests, count, ahead);
+  }
+  static void insert_integers(BlockShape shape, std::byte* table, const std::uint64_t* keys, Hash hash,
+                              std::size_t count, bool ahead) noexcept {
+    detail::block_insert_integers(shape, table, keys, hash, count, ahead);
   }
 };
 

@@ -89,6 +89,10 @@ class FlatView {
   template <Key K>
   void may_contain(std::span<const K> keys, std::span<std::uint64_t> answers) const noexcept {
     assert(answers.size() * kBatch >= keys.size());
+    if constexpr (kFusesIntegers<K>) {
+      const bool ahead = detail::far_away(byte_size());
+      return L::query_integers(shape_, table_, words_of(keys), hasher_, keys.size(), answers.data(), ahead);
+    }
     std::uint64_t* out = answers.data();
     in_batches(keys, [&](std::span<const digest> batch) { query(batch, out++, false); });
   }
@@ -104,6 +108,16 @@ class FlatView {
                                         " bytes, there are " + std::to_string(size)};
     }
     return {};
+  }
+
+  // A column of 64-bit integers under the default hash is hashed inside the kernel, where the layout has one for it.
+  template <class K>
+  static constexpr bool kFusesIntegers = IntegerKey<K> && sizeof(K) == 8 && std::same_as<H, Hash>&& requires {
+    &L::query_integers;
+  };
+  template <class K>
+  static const std::uint64_t* words_of(std::span<const K> keys) noexcept {
+    return reinterpret_cast<const std::uint64_t*>(keys.data());  // int64_t and uint64_t may alias
   }
 
   // Hands the digests of `keys` to `use` in batches of at most kBatch, each prefetched one batch ahead if the table is
@@ -194,6 +208,10 @@ class FlatSpan : public FlatView<L, H> {
   }
   template <Key K>
   void insert(std::span<const K> keys) noexcept {
+    if constexpr (Base::template kFusesIntegers<K>) {
+      const bool ahead = detail::far_away(this->byte_size());
+      return L::insert_integers(this->shape_, table(), this->words_of(keys), this->hasher_, keys.size(), ahead);
+    }
     this->in_batches(keys, [&](std::span<const digest> batch) { insert(batch, false); });
   }
 

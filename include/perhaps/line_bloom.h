@@ -105,9 +105,17 @@ struct LineLayout {
                     std::uint64_t* answers, bool ahead) noexcept {
     detail::line_query(shape, table, digests, count, answers, ahead);
   }
+  static void query_integers(LineShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
+                             std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
+    detail::line_query_integers(shape, table, keys, hash, count, answers, ahead);
+  }
   static void insert_many(LineShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
                           bool ahead) noexcept {
     detail::line_insert(shape, table, digests, count, ahead);
+  }
+  static void insert_integers(LineShape shape, std::byte* table, const std::uint64_t* keys, Hash hash,
+                              std::size_t count, bool ahead) noexcept {
+    detail::line_insert_integers(shape, table, keys, hash, count, ahead);
   }
 };
 

@@ -60,19 +60,35 @@ namespace detail {
 
 void line_query(LineShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
                 std::uint64_t* answers, bool ahead) noexcept {
-  kernel::active().line_query(shape, table, digests, count, answers, ahead);
+  kernel::active().line_query(shape, table, {digests}, count, answers, ahead);
 }
 void line_insert(LineShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
                  bool ahead) noexcept {
-  kernel::active().line_insert(shape, table, digests, count, ahead);
+  kernel::active().line_insert(shape, table, {digests}, count, ahead);
+}
+void line_query_integers(LineShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
+                         std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
+  kernel::active().line_query_integers(shape, table, {keys, hash}, count, answers, ahead);
+}
+void line_insert_integers(LineShape shape, std::byte* table, const std::uint64_t* keys, Hash hash, std::size_t count,
+                          bool ahead) noexcept {
+  kernel::active().line_insert_integers(shape, table, {keys, hash}, count, ahead);
 }
 void block_query(BlockShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
                  std::uint64_t* answers, bool ahead) noexcept {
-  kernel::active().block_query(shape, table, digests, count, answers, ahead);
+  kernel::active().block_query(shape, table, {digests}, count, answers, ahead);
 }
 void block_insert(BlockShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
                   bool ahead) noexcept {
-  kernel::active().block_insert(shape, table, digests, count, ahead);
+  kernel::active().block_insert(shape, table, {digests}, count, ahead);
+}
+void block_query_integers(BlockShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
+                          std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
+  kernel::active().block_query_integers(shape, table, {keys, hash}, count, answers, ahead);
+}
+void block_insert_integers(BlockShape shape, std::byte* table, const std::uint64_t* keys, Hash hash, std::size_t count,
+                           bool ahead) noexcept {
+  kernel::active().block_insert_integers(shape, table, {keys, hash}, count, ahead);
 }
 
 bool far_away(std::uint64_t table_bytes) noexcept {

@@ -6,29 +6,31 @@
 namespace perhaps::kernel {
 namespace {
 
-template <class L>
-void query(typename L::Shape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-           std::uint64_t* answers, bool ahead) noexcept {
-  std::uint64_t word = 0;
-  walk(
-      count, ahead, [&](std::size_t i) { L::prefetch(shape, table, digests[i]); },
-      [&](std::size_t i) {
-        word |= std::uint64_t{L::template may_contain<detail::isa::Portable>(shape, table, digests[i])} << i % 64;
-        if (i % 64 == 63) answers[i / 64] = word, word = 0;
-      });
-  if (count % 64 != 0) answers[count / 64] = word;
+template <class L, class Source>
+void query(typename L::Shape shape, const std::byte* table, Source source, std::size_t count, std::uint64_t* answers,
+           bool ahead) noexcept {
+  query_loop(
+      source, count, answers, ahead, [=](std::uint64_t h) { L::prefetch(shape, table, h); },
+      [=](std::uint64_t h) { return L::template may_contain<detail::isa::Portable>(shape, table, h); });
 }
 
-template <class L>
-void insert(typename L::Shape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-            bool ahead) noexcept {
-  walk(
-      count, ahead, [&](std::size_t i) { L::prefetch(shape, table, digests[i]); },
-      [&](std::size_t i) { L::insert(shape, table, digests[i]); });
+template <class L, class Source>
+void insert(typename L::Shape shape, std::byte* table, Source source, std::size_t count, bool ahead) noexcept {
+  insert_loop(
+      source, count, ahead, [=](std::uint64_t h) { L::prefetch(shape, table, h); },
+      [=](std::uint64_t h) { L::insert(shape, table, h); });
 }
 
 }  // namespace
 
-const Row kPortable = {"portable", query<LineLayout>, insert<LineLayout>, query<BlockLayout>, insert<BlockLayout>};
+const Row kPortable = {"portable",
+                       query<LineLayout, Digests>,
+                       query<LineLayout, Integers>,
+                       insert<LineLayout, Digests>,
+                       insert<LineLayout, Integers>,
+                       query<BlockLayout, Digests>,
+                       query<BlockLayout, Integers>,
+                       insert<BlockLayout, Digests>,
+                       insert<BlockLayout, Integers>};
 
 }  // namespace perhaps::kernel

@@ -51,62 +51,55 @@ HWY_INLINE auto line_mask(std::uint64_t x, std::uint64_t x2, std::size_t lane, s
   return hn::Or(round_mask(x, lane), part_mask(x2, lane, start, probes - 8));
 }
 
-HWY_INLINE const std::uint64_t* line_at(const std::byte* table, LineShape shape, std::uint64_t h) {
-  return reinterpret_cast<const std::uint64_t*>(table + LineLayout::line_of(shape, h) * kLineBytes);
-}
-
-template <class Probes>
-HWY_INLINE void line_query_as(LineShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
+// `probes` is a constant of the compiler for eight, the common case, which needs no lane masks.
+template <class Source, class Probes>
+HWY_INLINE void line_query_as(LineShape shape, const std::byte* table, Source source, std::size_t count,
                               std::uint64_t* answers, bool ahead, Probes probes) {
-  const Wide d;
-  std::uint64_t word = 0;
-  walk(
-      count, ahead,
-      [&](std::size_t i) { detail::prefetch_read(table + LineLayout::line_of(shape, digests[i]) * kLineBytes); },
-      [&](std::size_t i) {
-        const std::uint64_t* line = line_at(table, shape, digests[i]);
-        const std::uint64_t x = digests[i] * LineLayout::kSpread;
+  query_loop(
+      source, count, answers, ahead, [=](std::uint64_t h) { LineLayout::prefetch(shape, table, h); },
+      [=](std::uint64_t h) HWY_ATTR {
+        const Wide d;
+        const auto* line = reinterpret_cast<const std::uint64_t*>(table + LineLayout::line_of(shape, h) * kLineBytes);
+        const std::uint64_t x = h * LineLayout::kSpread;
         const std::uint64_t x2 = x * LineLayout::kSecondRound;
         auto missing = hn::Zero(d);
         for (std::size_t lane = 0; lane < 8; lane += kWide) {
-          missing = hn::Or(missing, hn::AndNot(hn::LoadU(d, line + lane), line_mask(x, x2, lane, probes())));
+          missing = hn::Or(missing, hn::AndNot(hn::LoadU(d, line + lane), line_mask(x, x2, lane, probes)));
         }
-        word |= std::uint64_t{hn::AllTrue(d, hn::Eq(missing, hn::Zero(d)))} << i % 64;
-        if (i % 64 == 63) answers[i / 64] = word, word = 0;
+        return hn::AllTrue(d, hn::Eq(missing, hn::Zero(d)));
       });
-  if (count % 64 != 0) answers[count / 64] = word;
 }
 
-template <class Probes>
-HWY_INLINE void line_insert_as(LineShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                               bool ahead, Probes probes) {
-  const Wide d;
-  walk(
-      count, ahead,
-      [&](std::size_t i) { detail::prefetch_write(table + LineLayout::line_of(shape, digests[i]) * kLineBytes); },
-      [&](std::size_t i) {
-        auto* line = const_cast<std::uint64_t*>(line_at(table, shape, digests[i]));
-        const std::uint64_t x = digests[i] * LineLayout::kSpread;
+template <class Source, class Probes>
+HWY_INLINE void line_insert_as(LineShape shape, std::byte* table, Source source, std::size_t count, bool ahead,
+                               Probes probes) {
+  insert_loop(
+      source, count, ahead,
+      [=](std::uint64_t h) { detail::prefetch_write(table + LineLayout::line_of(shape, h) * kLineBytes); },
+      [=](std::uint64_t h) HWY_ATTR {
+        const Wide d;
+        auto* line = reinterpret_cast<std::uint64_t*>(table + LineLayout::line_of(shape, h) * kLineBytes);
+        const std::uint64_t x = h * LineLayout::kSpread;
         const std::uint64_t x2 = x * LineLayout::kSecondRound;
         for (std::size_t lane = 0; lane < 8; lane += kWide) {
-          hn::StoreU(hn::Or(hn::LoadU(d, line + lane), line_mask(x, x2, lane, probes())), d, line + lane);
+          hn::StoreU(hn::Or(hn::LoadU(d, line + lane), line_mask(x, x2, lane, probes)), d, line + lane);
         }
       });
 }
 
-// Eight probes are the common case and need no lane masks: its own instance.
-constexpr auto kEight = [] { return std::uint32_t{8}; };
+using Eight = std::integral_constant<std::uint32_t, 8>;
 
-void line_query(LineShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                std::uint64_t* answers, bool ahead) noexcept {
-  shape.probes == 8 ? line_query_as(shape, table, digests, count, answers, ahead, kEight)
-                    : line_query_as(shape, table, digests, count, answers, ahead, [&] { return shape.probes; });
+template <class Source>
+void line_query(LineShape shape, const std::byte* table, Source source, std::size_t count, std::uint64_t* answers,
+                bool ahead) noexcept {
+  shape.probes == 8 ? line_query_as(shape, table, source, count, answers, ahead, Eight())
+                    : line_query_as(shape, table, source, count, answers, ahead, shape.probes);
 }
 
-void line_insert(LineShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                 bool ahead) noexcept {
-  shape.probes == 8 ? line_insert_as(shape, table, digests, count, ahead, kEight)
-                    : line_insert_as(shape, table, digests, count, ahead, [&] { return shape.probes; });
+template <class Source>
+void line_insert(LineShape shape, std::byte* table, Source source, std::size_t count, bool ahead) noexcept {
+  shape.probes == 8 ? line_insert_as(shape, table, source, count, ahead, Eight())
+                    : line_insert_as(shape, table, source, count, ahead, shape.probes);
 }
 
 HWY_INLINE auto block_mask(std::uint64_t h, std::size_t word) {
@@ -115,40 +108,36 @@ HWY_INLINE auto block_mask(std::uint64_t h, std::size_t word) {
   return hn::Shl(hn::Set(d, std::uint32_t{1}), hn::ShiftRight<27>(product));
 }
 
-HWY_INLINE const std::uint32_t* block_at(const std::byte* table, BlockShape shape, std::uint64_t h) {
-  return reinterpret_cast<const std::uint32_t*>(table + BlockLayout::block_of(shape, h) * BlockLayout::kBlockBytes);
-}
-
-void block_query(BlockShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                 std::uint64_t* answers, bool ahead) noexcept {
-  const Narrow d;
-  std::uint64_t word = 0;
-  walk(
-      count, ahead, [&](std::size_t i) { BlockLayout::prefetch(shape, table, digests[i]); },
-      [&](std::size_t i) {
-        const std::uint32_t* block = block_at(table, shape, digests[i]);
+template <class Source>
+void block_query(BlockShape shape, const std::byte* table, Source source, std::size_t count, std::uint64_t* answers,
+                 bool ahead) noexcept {
+  query_loop(
+      source, count, answers, ahead, [=](std::uint64_t h) { BlockLayout::prefetch(shape, table, h); },
+      [=](std::uint64_t h) HWY_ATTR {
+        const Narrow d;
+        const auto* block =
+            reinterpret_cast<const std::uint32_t*>(table + BlockLayout::block_of(shape, h) * BlockLayout::kBlockBytes);
         auto missing = hn::Zero(d);
         for (std::size_t at = 0; at < 8; at += kNarrow) {
-          missing = hn::Or(missing, hn::AndNot(hn::LoadU(d, block + at), block_mask(digests[i], at)));
+          missing = hn::Or(missing, hn::AndNot(hn::LoadU(d, block + at), block_mask(h, at)));
         }
-        word |= std::uint64_t{hn::AllTrue(d, hn::Eq(missing, hn::Zero(d)))} << i % 64;
-        if (i % 64 == 63) answers[i / 64] = word, word = 0;
+        return hn::AllTrue(d, hn::Eq(missing, hn::Zero(d)));
       });
-  if (count % 64 != 0) answers[count / 64] = word;
 }
 
-void block_insert(BlockShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                  bool ahead) noexcept {
-  const Narrow d;
-  walk(
-      count, ahead,
-      [&](std::size_t i) {
-        detail::prefetch_write(table + BlockLayout::block_of(shape, digests[i]) * BlockLayout::kBlockBytes);
+template <class Source>
+void block_insert(BlockShape shape, std::byte* table, Source source, std::size_t count, bool ahead) noexcept {
+  insert_loop(
+      source, count, ahead,
+      [=](std::uint64_t h) {
+        detail::prefetch_write(table + BlockLayout::block_of(shape, h) * BlockLayout::kBlockBytes);
       },
-      [&](std::size_t i) {
-        auto* block = const_cast<std::uint32_t*>(block_at(table, shape, digests[i]));
+      [=](std::uint64_t h) HWY_ATTR {
+        const Narrow d;
+        auto* block =
+            reinterpret_cast<std::uint32_t*>(table + BlockLayout::block_of(shape, h) * BlockLayout::kBlockBytes);
         for (std::size_t at = 0; at < 8; at += kNarrow) {
-          hn::StoreU(hn::Or(hn::LoadU(d, block + at), block_mask(digests[i], at)), d, block + at);
+          hn::StoreU(hn::Or(hn::LoadU(d, block + at), block_mask(h, at)), d, block + at);
         }
       });
 }
@@ -170,7 +159,9 @@ constexpr const char* isa_name() {
   }
 }
 extern const Row kRow;
-constinit const Row kRow = {isa_name(), line_query, line_insert, block_query, block_insert};
+constinit const Row kRow = {
+    isa_name(),           line_query<Digests>,   line_query<Integers>,  line_insert<Digests>,  line_insert<Integers>,
+    block_query<Digests>, block_query<Integers>, block_insert<Digests>, block_insert<Integers>};
 
 }  // namespace perhaps::kernel::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
