@@ -20,8 +20,14 @@
 
 namespace perhaps {
 
+namespace detail {
+class Mapping;
+}
+
 enum class Kind : std::uint32_t { classic = 1, line = 2, block = 3 };
 enum class Scheme : std::uint32_t { xxh3_64 = 1, siphash_1_3 = 2 };
+PERHAPS_API std::string_view name_of(Kind kind) noexcept;
+PERHAPS_API std::string_view name_of(Scheme scheme) noexcept;
 
 // How a layout's shape is written down: its kind and its parameters as 64-bit numbers.
 template <class L>
@@ -60,19 +66,30 @@ struct Header {
 
   static Header of(const Hash& h) { return {.scheme = Scheme::xxh3_64, .seed = h.seed()}; }
   static Header of(const KeyedHash& h) { return {.scheme = Scheme::siphash_1_3, .seed = h.check_value()}; }
+  // Of a flat filter, without its sections.
+  template <Layout L, Hasher H>
+  static Header of(typename L::Shape shape, const H& hasher) {
+    Header header = of(hasher);
+    header.kind = Stored<L>::kind;
+    header.params = Stored<L>::params(shape);
+    return header;
+  }
 };
 
-// Writes `header` and its sections to a temporary file in the same folder, syncs it, renames it to `path`, and syncs
-// the folder. On an error nothing is left behind and the old file, if any, is as it was.
+// Writes `header` and its sections to a temporary file in the folder of `path`, syncs it, renames it to `path`, and
+// syncs the folder. A link is followed and stays a link; an existing file keeps its mode. On an error nothing is left
+// behind and the old file, if any, is as it was (unless only the very last step failed, which the error says).
 PERHAPS_API Result<void> write_container(const std::string& path, const Header& header);
 
 struct OpenOptions {
   // Reads every byte once (some GB/s). Without it, opening takes less than a millisecond at any size, the header is
   // still checked, and damage to the table goes unnoticed.
   bool verify = true;
-  std::optional<KeyedHash> secret;  // for a keyed filter; a missing or wrong one is Errc::bad_key
+  std::optional<KeyedHash> secret;  // of a keyed filter; a missing, wrong or needless one is Errc::bad_key
 };
 
+// A filter file, mapped. The bytes may exceed the memory of the machine. Replace such a file only by renaming another
+// one over it, as everything here does: whoever truncates a mapped file kills its readers (SIGBUS).
 class File {
  public:
   PERHAPS_API static Result<File> open(const std::string& path, const OpenOptions& options = {});
@@ -94,7 +111,9 @@ class File {
     using H = typename View::hasher_type;
     const H* hasher = std::get_if<H>(&hasher_);
     if (header_.kind != Stored<L>::kind || hasher == nullptr) {
-      return Error{Errc::mismatch, name_ + ": holds another kind of filter or hash"};
+      return Error{Errc::mismatch, name_ + ": holds a " + std::string(name_of(header_.kind)) + " filter hashed with " +
+                                       std::string(name_of(header_.scheme)) + ", not " + std::string(L::family) +
+                                       " with " + std::string(H::name)};
     }
     auto shape = Stored<L>::shape(header_.params);
     if (!shape) return std::move(shape).error();
@@ -113,20 +132,69 @@ class File {
   Header header_;
   AnyHasher hasher_;
   bool verified_ = false;
-  struct Mapping;
-  std::unique_ptr<Mapping> mapping_;  // null: the bytes are borrowed
+  std::unique_ptr<detail::Mapping> mapping_;  // null: the bytes are borrowed
 };
 
 template <FlatFilter F>
 Result<void> save(const std::string& path, const F& filter, Record record = {}) {
-  using L = typename F::layout;
-  Header header = Header::of(filter.hasher());
-  header.kind = Stored<L>::kind;
+  Header header = Header::of<typename F::layout>(filter.shape(), filter.hasher());
   header.record = record;
-  header.params = Stored<L>::params(filter.shape());
   header.sections = {{.type = 0, .bytes = filter.bytes()}};
   return write_container(path, header);
 }
+
+// The untyped half of NewFile.
+class NewContainer {
+ public:
+  // Room for one section of `size` zero bytes, of type 0. The disk space is reserved here, so that filling the section
+  // cannot run out of it.
+  PERHAPS_API static Result<NewContainer> create(const std::string& path, Header header, std::uint64_t size);
+  PERHAPS_API NewContainer(NewContainer&&) noexcept;
+  PERHAPS_API NewContainer& operator=(NewContainer&&) noexcept;
+  PERHAPS_API ~NewContainer();
+
+  PERHAPS_API std::span<std::byte> section() noexcept;  // empty after commit
+  PERHAPS_API Result<void> commit(Record record);
+
+ private:
+  struct State;
+  explicit NewContainer(std::unique_ptr<State> state) noexcept;
+  std::unique_ptr<State> state_;
+};
+
+// A filter filled in its file, with no copy in memory: for filters larger than memory.
+//
+//   auto file = NewFile<LineBloom>::create("seen.perhaps", LineShape::for_keys({.keys = n}));
+//   file->span().insert(keys);
+//   file->commit({.keys = n, .capacity = n});            // checksums, header, fsync, rename: as save()
+//
+// Nothing appears at `path` before commit() has succeeded, and without it nothing ever does.
+template <FlatFilter F>
+class NewFile {
+ public:
+  using Span = typename F::Span;
+
+  // REQUIRES: shape.valid()
+  static Result<NewFile> create(const std::string& path, typename F::Shape shape,
+                                typename F::hasher_type hasher = typename F::hasher_type{}) {
+    auto file = NewContainer::create(path, Header::of<typename F::layout>(shape, hasher), shape.bytes());
+    if (!file) return std::move(file).error();
+    auto span = Span::over(file->section(), shape, hasher);
+    if (!span) return std::move(span).error();
+    return NewFile(*std::move(file), *span);
+  }
+
+  // Empty at first. Gone after commit().
+  Span span() const noexcept { return span_; }
+  // Once.
+  Result<void> commit(Record record = {}) { return file_.commit(record); }
+
+ private:
+  NewFile(NewContainer file, Span span) noexcept : file_(std::move(file)), span_(span) {}
+
+  NewContainer file_;
+  Span span_;
+};
 
 // Sniffs the magic number.
 PERHAPS_API bool is_container(Bytes start) noexcept;

@@ -2,6 +2,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <new>
+
+#include "hash/checksum.h"
 #include "perhaps/hash.h"
 
 namespace perhaps {
@@ -28,6 +31,19 @@ void Hash::many(std::span<const Bytes> keys, std::span<Digest<Hash>> out) const 
 
 void Hash::many(std::span<const std::string_view> keys, std::span<Digest<Hash>> out) const noexcept {
   hash_all(*this, keys, out);
+}
+
+Checksum::Checksum() noexcept {
+  static_assert(sizeof(XXH3_state_t) <= sizeof state_ && alignof(XXH3_state_t) <= alignof(Checksum));
+  XXH3_64bits_reset(new (state_.data()) XXH3_state_t);
+}
+
+void Checksum::add(Bytes bytes) noexcept {
+  XXH3_64bits_update(reinterpret_cast<XXH3_state_t*>(state_.data()), bytes.data(), bytes.size());
+}
+
+std::uint64_t Checksum::value() const noexcept {
+  return XXH3_64bits_digest(reinterpret_cast<const XXH3_state_t*>(state_.data()));
 }
 
 }  // namespace perhaps

@@ -1,0 +1,20 @@
+// XXH3-64 with seed 0, fed piece by piece: the checksum of our own file. Defined in xxh3.cc, the only file that sees
+// xxHash. Of one contiguous run of bytes it is what Hash{} makes of it.
+#pragma once
+#include "perhaps/hash.h"
+
+namespace perhaps {
+
+class Checksum {
+ public:
+  Checksum() noexcept;
+  void add(Bytes bytes) noexcept;
+  std::uint64_t value() const noexcept;
+
+ private:
+  alignas(64) std::array<std::byte, 576> state_;
+};
+
+inline std::uint64_t checksum_of(Bytes bytes) noexcept { return Hash{}(bytes).value; }
+
+}  // namespace perhaps
