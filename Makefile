@@ -1,0 +1,80 @@
+# Two commands: `make run` shows what it does, `make test` proves it. Both install what is missing first.
+.DEFAULT_GOAL := help
+.PHONY: help run test bench soak fuzz install deb format lint clean
+
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 60
+CONTENDERS ?=
+BENCH_ARGS ?=
+# Two jobs a core would fit in memory, but the tests time nothing: one each.
+JOBS ?= $(shell nproc)
+export CTEST_PARALLEL_LEVEL = $(JOBS)
+export CLICOLOR_FORCE =
+
+SOURCES = $(shell git ls-files -co --exclude-standard '*.cc' '*.h')
+
+help:
+	@echo 'make run      build the tool and show it at work on a million keys'
+	@echo 'make test     the whole suite, then its fast part under the sanitizers'
+	@echo 'make bench    measure against the limit and against others   CONTENDERS=dir BENCH_ARGS=...'
+	@echo 'make soak     the long tests, and the ARM kernels under qemu'
+	@echo 'make fuzz     every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
+	@echo 'make install  library, headers and tool under PREFIX=$(PREFIX), below DESTDIR'
+	@echo 'make deb      a Debian package in build/deb'
+	@echo 'make format   clang-format everything;  make lint  clang-format and clang-tidy as errors'
+
+run:
+	@scripts/setup run
+	@test -f build/release/build.ninja || cmake --preset release -DPERHAPS_TESTS=OFF >/dev/null
+	@cmake --build build/release --target perhaps-cli
+	@scripts/demo build/release/perhaps build/demo
+
+test:
+	@scripts/setup test
+	@scripts/run-tests
+
+bench:
+	@scripts/setup bench
+	@cmake --preset bench -DPERHAPS_CONTENDERS=$(abspath $(CONTENDERS)) >/dev/null
+	@cmake --build build/bench --target perhaps-bench
+	@build/bench/perhaps-bench $(BENCH_ARGS)
+
+soak:
+	@scripts/setup soak
+	@cmake --preset soak >/dev/null
+	@cmake --build build/soak
+	@ctest --preset soak --parallel 1
+	@scripts/soak-neon
+
+fuzz:
+	@scripts/setup fuzz
+	@cmake --preset fuzz >/dev/null
+	@cmake --build build/fuzz
+	@scripts/run-fuzzers build/fuzz/fuzz $(FUZZ_SECONDS)
+
+# Builds only if nothing has been built: `sudo make install` after `make` must not leave files owned by root.
+install:
+	@test -f build/release/build.ninja || cmake --preset release -DPERHAPS_TESTS=OFF >/dev/null
+	@cmake --build build/release
+	@cmake --install build/release --prefix $(PREFIX)
+
+deb:
+	@scripts/setup deb
+	@test -f build/release/build.ninja || cmake --preset release -DPERHAPS_TESTS=OFF >/dev/null
+	@cmake --build build/release
+	@cpack --config build/release/CPackConfig.cmake -B build/deb
+
+format:
+	@scripts/setup lint
+	@clang-format-14 -i $(SOURCES)
+
+lint:
+	@scripts/setup lint
+	@clang-format-14 --dry-run -Werror $(SOURCES)
+	@cmake --preset lint >/dev/null
+	@scripts/run-clang-tidy build/lint $(JOBS)
+	@python3 test/tidy_test.py .
+	@echo 'lint: clean'
+
+clean:
+	@rm -rf build

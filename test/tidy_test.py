@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""Style as a unit test: tidy_test.py ROOT
+
+Promises: dependencies point one way (hash <- plan <- filters <- format <- surfaces), kernels are private, headers
+carry no third-party include, files are readable. Would notice: an #include that points back, a header nobody ranked,
+a tab, a long line, a header without an introduction, a path of somebody's machine, a large file.
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(sys.argv[1]).resolve()
+errors = []
+
+# The dependency rule as a table: a public header may include only headers of its own or a lower rank, never itself in a
+# circle. A new header gets a rank here, which is the moment to think about it.
+RANK = {
+    0: ["detail/config.h", "detail/bits.h", "detail/isa.h", "result.h", "memory.h"],  # words, errors, memory
+    1: ["hash.h", "sizing.h"],                                                         # key -> digest; shapes
+    2: ["detail/kernels.h", "filter.h"],                                               # what a filter is
+    3: ["flat.h"],                                                                     # view, span, shared, owner
+    4: ["bloom.h", "line_bloom.h", "block_bloom.h"],                                   # one family a header
+    5: ["bulk.h", "algebra.h"],                                                        # over every family
+    6: ["any_filter.h"],                                                               # family known at run time
+    7: ["container.h"],                                                                # bytes on disk
+}
+RANK_OF = {name: rank for rank, names in RANK.items() for name in names}
+
+# Folders, and which others of ours each may include. Tests, benchmarks and fuzz targets look behind the API.
+MAY_INCLUDE = {
+    "include/perhaps": ["perhaps/"],
+    "src": ["perhaps/", "kernel/", "hash/", "plan/", "any_flat.h"],
+    "cli": ["perhaps/", "cli/"],
+    "examples": ["perhaps/"],
+}
+STANDARD_WITH_DOT = {"immintrin.h", "arm_neon.h"}
+
+
+def error(path, line, text):
+    errors.append(f"{path}:{line}: {text}")
+
+
+def tracked_files():
+    out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True)
+    if out.returncode == 0:
+        names = out.stdout.decode().split("\0")
+    else:  # A release archive has no git folder.
+        names = [str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if "build" not in p.relative_to(ROOT).parts[:1]]
+    return sorted(n for n in names if n and (ROOT / n).is_file())
+
+
+def check_includes(name, lines):
+    for number, line in enumerate(lines, 1):
+        found = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+        if not found:
+            continue
+        quote, target = found.groups()
+        folder = next((f for f in MAY_INCLUDE if name.startswith(f + "/")), None)
+        if folder == "include/perhaps":
+            own = name.removeprefix("include/perhaps/")
+            if quote == "<":
+                if "/" in target or ("." in target and target not in STANDARD_WITH_DOT):
+                    error(name, number, f"third-party include <{target}> in a public header")
+                continue
+            other = target.removeprefix("perhaps/")
+            if not target.startswith("perhaps/") or other not in RANK_OF:
+                error(name, number, f'"{target}" has no rank (test/tidy_test.py)')
+            elif own in RANK_OF and (RANK_OF[other] > RANK_OF[own] or other == own):
+                error(name, number, f'"{target}" (rank {RANK_OF[other]}) is above {own} (rank {RANK_OF[own]})')
+        elif folder and quote == '"':
+            beside = (ROOT / name).parent / target
+            if not any(target.startswith(p) for p in MAY_INCLUDE[folder]) and not beside.exists():
+                error(name, number, f'{folder}/ may not include "{target}"')
+            if folder in ("cli", "examples") and re.match(r"(src|kernel)/", target):
+                error(name, number, f'kernels are private to src/: "{target}"')
+
+
+def check_circles():
+    """Equal ranks may include each other, but not in a circle."""
+    graph = {}
+    for own in RANK_OF:
+        path = ROOT / "include/perhaps" / own
+        text = path.read_text() if path.exists() else ""
+        graph[own] = re.findall(r'#include "perhaps/([^"]+)"', text)
+    done, active = set(), []
+
+    def visit(own):
+        if own in active:
+            error(f"include/perhaps/{own}", 1, "includes itself: " + " -> ".join(active[active.index(own):] + [own]))
+        if own in done or own in active:
+            return
+        active.append(own)
+        for other in graph.get(own, []):
+            visit(other)
+        active.pop()
+        done.add(own)
+
+    for own in graph:
+        visit(own)
+
+
+# Split so that this file does not accuse itself.
+FORBIDDEN = [
+    (r"/home/[a-z]|/ro" r"ot/|/wo" r"rk/|\.\./sha" r"red", "a path of somebody's machine"),
+    (r"TO" r"DO(?!\([^)]+\): \S)|FIX" r"ME|XX" r"X\b(?!_)", "say why and who waits for it: TO" "DO(reason): what"),
+    (r"\bcont" r"ains\(\s*key", "may_contain, never that: the name carries the meaning"),
+]
+
+
+def check_text(name, data):
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        error(name, 1, "not UTF-8")
+        return []
+    if text and not text.endswith("\n"):
+        error(name, text.count("\n") + 1, "no newline at the end")
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        if "\t" in line and Path(name).name != "Makefile" and not name.endswith((".tsv", ".svg")):
+            error(name, number, "a tab")
+        if line.rstrip() != line:
+            error(name, number, "space at the end of the line")
+        if len(line) > 120 and not name.endswith((".md", ".svg", ".json", ".1")):
+            error(name, number, f"{len(line)} columns; 120 is the limit")
+        for pattern, why in FORBIDDEN:
+            if re.search(pattern, line):
+                error(name, number, why)
+    return lines
+
+
+def main():
+    names = tracked_files()
+    if not any(n.startswith("include/perhaps/") for n in names):
+        error(".", 0, "no public header found: nothing was checked")
+    for name in names:
+        path = ROOT / name
+        if path.stat().st_size > 2_000_000:
+            error(name, 1, "larger than 2 MB")
+        parts = Path(name).parts
+        if "util" in parts or "utils" in parts or parts[-1] in ("common.h", "util.h", "utils.h", "helpers.h"):
+            error(name, 1, "named after nothing: name it after the thing")
+        data = path.read_bytes()
+        if parts[0] == "test" and len(parts) > 2 and parts[1] in ("golden", "corrupt"):
+            continue  # bytes, not text
+        if b"\0" in data:
+            error(name, 1, "binary file outside test/golden and test/corrupt")
+            continue
+        lines = check_text(name, data)
+        if name.endswith((".cc", ".h")):
+            check_includes(name, lines)
+            # A .cc whose first line includes its own header is introduced there.
+            if not lines[0].startswith(("// ", f'#include "perhaps/{Path(name).stem}.h"')):
+                error(name, 1, "begins without saying what it is")
+        if name.endswith(".h") and not any(line.startswith("#pragma once") for line in lines[:80]):
+            error(name, 1, "no #pragma once")
+        if name.startswith("include/perhaps/"):
+            own = name.removeprefix("include/perhaps/")
+            if own not in RANK_OF:
+                error(name, 1, "not in the table of ranks (test/tidy_test.py)")
+            if not own.endswith(".h"):
+                error(name, 1, "only *.h is installed")
+        if name.startswith("test/") and re.search(r"_(test|soak)\.cc$", name):
+            if not re.search(r"Promise|promise", "\n".join(lines[:12])):
+                error(name, 1, "does not begin with what it promises")
+    for own in RANK_OF:
+        if not (ROOT / "include/perhaps" / own).exists():
+            error(f"include/perhaps/{own}", 1, "is ranked but does not exist")
+    check_circles()
+
+    for text in errors:
+        print(text)
+    print(f"tidy: {len(names)} files, {len(errors)} errors")
+    return 1 if errors else 0
+
+
+sys.exit(main())
