@@ -1,0 +1,210 @@
+// Promise: every row of batch kernels equals the written-down layout bit for bit, in answers and in tables, at any
+// alignment, count and probe count, with prefetch and without. Would notice: one wrong bit, one word written outside
+// the table or past the answers, a row that PERHAPS_ISA cannot select.
+#include "kernel/table.h"
+
+#include <cstdlib>
+
+#include "support/families.h"
+#include "support/kernels.h"
+#include "support/keys.h"
+
+namespace perhaps::test {
+namespace {
+
+constexpr std::byte kGuard{0xa5};
+constexpr std::uint64_t kUntouched = 0x5a5a5a5a5a5a5a5a;
+
+// A table at any alignment with guards on both sides.
+struct Guarded {
+  std::vector<std::byte> storage;
+  std::size_t size;
+  std::size_t offset;
+
+  Guarded(std::size_t bytes, std::size_t misaligned) : storage(bytes + 192, kGuard), size(bytes), offset(misaligned) {
+    std::ranges::fill(table(), std::byte{0});
+  }
+  std::span<std::byte> table() {
+    std::byte* at = storage.data() + 64;
+    while (reinterpret_cast<std::uintptr_t>(at) % 64 != 0) ++at;
+    return {at + offset % 64, size};
+  }
+  bool guards_are_whole() {
+    const auto inside = table();
+    return std::all_of(storage.data(), inside.data(), [](std::byte b) { return b == kGuard; }) &&
+           std::all_of(inside.data() + size, storage.data() + storage.size(), [](std::byte b) { return b == kGuard; });
+  }
+};
+
+using Classic = BloomLayout<EnhancedDouble>;  // Has no rows: its loop is its only kernel, held to the same text.
+
+std::vector<std::uint64_t> some_digests(std::uint64_t seed, std::size_t count) {
+  std::vector<std::uint64_t> digests(count);
+  for (std::size_t i = 0; i < count; ++i) digests[i] = Stream{seed}.at(i);
+  // The ends of the range land on the first and the last unit.
+  if (count > 2) digests[0] = 0, digests[1] = UINT64_MAX;
+  return digests;
+}
+
+// A table in which about half of all questions are answered *perhaps*.
+template <class L>
+void half_full(typename L::Shape shape, std::span<std::byte> table, const std::vector<std::uint64_t>& digests) {
+  for (std::size_t i = 0; i < digests.size(); i += 2) set_all(shape, table, digests[i]);
+}
+
+// Both forms of a kernel: from digests, and from integer keys that it hashes itself.
+enum class From { digests, integers };
+
+template <class L>
+constexpr bool kHasIntegers = requires {
+  &L::query_integers;
+};
+
+template <class L>
+void expect_equal(typename L::Shape shape, From from, std::size_t count, bool ahead, std::size_t misaligned) {
+  const Hash hash(count);
+  const auto input = some_digests(count * 31 + misaligned, count);
+  auto digests = input;
+  if (from == From::integers) std::ranges::transform(input, digests.begin(), [&](auto k) { return hash(k).value; });
+
+  Guarded table(shape.bytes(), misaligned);
+  half_full<L>(shape, table.table(), digests);
+  Guarded built(shape.bytes(), misaligned);
+  std::vector<std::uint64_t> answers(count / kBatch + 2, kUntouched);
+  if (from == From::digests) {
+    L::query(shape, table.table().data(), input.data(), count, answers.data(), ahead);
+    L::insert_many(shape, built.table().data(), input.data(), count, ahead);
+  } else if constexpr (kHasIntegers<L>) {
+    L::query_integers(shape, table.table().data(), input.data(), hash, count, answers.data(), ahead);
+    L::insert_integers(shape, built.table().data(), input.data(), hash, count, ahead);
+  }
+
+  std::vector<std::uint64_t> wanted((count + kBatch - 1) / kBatch);
+  for (std::size_t i = 0; i < count; ++i) {
+    wanted[i / kBatch] |= std::uint64_t{covers(shape, table.table(), digests[i])} << i % kBatch;
+  }
+  for (std::size_t word = 0; word < answers.size(); ++word) {
+    ASSERT_EQ(answers[word], word < wanted.size() ? wanted[word] : kUntouched) << "word " << word;
+  }
+  Guarded reference(shape.bytes(), misaligned);
+  for (const std::uint64_t h : digests) set_all(shape, reference.table(), h);
+  ASSERT_TRUE(same_bytes(built.table(), reference.table()));
+  ASSERT_TRUE(built.guards_are_whole());
+}
+
+template <class L>
+void every_count(typename L::Shape shape) {
+  with_every_kernel([&](const kernel::Row& row) {
+    for (std::size_t count = 0; count <= 200; ++count) {
+      for (const bool ahead : {false, true}) {
+        SCOPED_TRACE(std::string(row.isa) + ", " + std::to_string(count) + " keys" + (ahead ? ", prefetched" : ""));
+        ASSERT_NO_FATAL_FAILURE(expect_equal<L>(shape, From::digests, count, ahead, count % 64));
+        if (!kHasIntegers<L>) continue;
+        ASSERT_NO_FATAL_FAILURE(expect_equal<L>(shape, From::integers, count, ahead, count % 64));
+      }
+    }
+  });
+}
+
+TEST(Kernel, LineEqualsTheLayoutAtEveryProbeCount) {
+  for (std::uint32_t probes = 1; probes <= LineShape::kMaxProbes; ++probes) {
+    SCOPED_TRACE(std::to_string(probes) + " probes");
+    const std::uint64_t lines[] = {1, 2, 3, 7, 13, 64};
+    ASSERT_NO_FATAL_FAILURE(every_count<LineLayout>({.lines = lines[probes % 6], .probes = probes}));
+  }
+}
+
+TEST(Kernel, BlockEqualsTheLayout) {
+  for (const std::uint64_t blocks : {1, 2, 3, 7, 64, 101}) {
+    SCOPED_TRACE(std::to_string(blocks) + " blocks");
+    ASSERT_NO_FATAL_FAILURE(every_count<BlockLayout>({.blocks = blocks}));
+  }
+}
+
+TEST(Kernel, ClassicEqualsTheLayoutAtEveryProbeCount) {
+  for (std::uint32_t probes = 1; probes <= BloomShape::kMaxProbes; ++probes) {
+    const BloomShape shape{.bits = 1 + 331 * std::uint64_t{probes}, .probes = probes};
+    for (std::size_t count = 0; count <= 200; count += 13) {
+      for (const bool ahead : {false, true}) {
+        ASSERT_NO_FATAL_FAILURE(expect_equal<Classic>(shape, From::digests, count, ahead, count % 8));
+      }
+    }
+  }
+}
+
+// Many units, so that every line of a table beyond the L2 cache can be hit.
+TEST(Kernel, RowsAgreeOnALargeTable) {
+  const LineShape line{.lines = 50'021, .probes = 8};
+  const BlockShape block{.blocks = 100'003};
+  with_every_kernel([&](const kernel::Row& row) {
+    SCOPED_TRACE(row.isa);
+    for (const From from : {From::digests, From::integers}) {
+      ASSERT_NO_FATAL_FAILURE(expect_equal<LineLayout>(line, from, 60'000, true, 0));
+      ASSERT_NO_FATAL_FAILURE(expect_equal<BlockLayout>(block, from, 60'000, true, 32));
+    }
+  });
+}
+
+// The inlined single lookups, in both forms that this file's compiler flags allow, and the shared ones.
+template <class L>
+void expect_single_equal(typename L::Shape shape) {
+  const auto digests = some_digests(9, 2000);
+  std::vector<std::uint64_t> words(shape.bytes() / 8 + 1);
+  std::vector<std::uint64_t> shared_words(words.size());
+  const auto table = std::as_writable_bytes(std::span(words));
+  const auto shared = std::as_writable_bytes(std::span(shared_words));
+  for (std::size_t i = 0; i < digests.size() / 8; ++i) {
+    const bool fresh = !covers(shape, table, digests[i]);
+    EXPECT_EQ(L::insert_shared(shape, shared.data(), digests[i]), fresh);
+    set_all(shape, table, digests[i]);
+    ASSERT_FALSE(L::insert(shape, table.data(), digests[i])) << "all bits were set already";
+  }
+  ASSERT_TRUE(same_bytes(table, shared));
+  std::size_t perhaps = 0;
+  for (const std::uint64_t h : digests) {
+    const bool wanted = covers(shape, table, h);
+    perhaps += wanted;
+    ASSERT_EQ(L::template may_contain<detail::isa::Portable>(shape, table.data(), h), wanted);
+    ASSERT_EQ(L::template may_contain<detail::isa::Here>(shape, table.data(), h), wanted);
+    ASSERT_EQ(L::may_contain_shared(shape, table.data(), h), wanted);
+  }
+  EXPECT_GE(perhaps, digests.size() / 8);
+  EXPECT_LT(perhaps, digests.size());
+}
+
+TEST(Kernel, SingleLookupsEqualTheLayout) {
+  for (std::uint32_t probes = 1; probes <= LineShape::kMaxProbes; ++probes) {
+    SCOPED_TRACE(std::to_string(probes) + " probes");
+    expect_single_equal<LineLayout>({.lines = 37, .probes = probes});
+  }
+  for (std::uint32_t probes = 1; probes <= BloomShape::kMaxProbes; ++probes) {
+    SCOPED_TRACE(std::to_string(probes) + " probes");
+    expect_single_equal<BloomLayout<EnhancedDouble>>({.bits = 12'345, .probes = probes});
+  }
+  expect_single_equal<BlockLayout>({.blocks = 61});
+}
+
+TEST(Kernel, RowZeroIsTheReferenceAndNamesAreDistinct) {
+  ASSERT_FALSE(kernel::rows().empty());
+  EXPECT_STREQ(kernel::rows()[0]->isa, "portable");
+  for (std::size_t i = 0; i < kernel::rows().size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) EXPECT_STRNE(kernel::rows()[i]->isa, kernel::rows()[j]->isa);
+  }
+}
+
+// A process of its own for each name: the choice is made once.
+TEST(KernelDeathTest, EnvironmentSelectsTheRow) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto row_with = [](const char* wanted) {
+    wanted == nullptr ? unsetenv("PERHAPS_ISA") : setenv("PERHAPS_ISA", wanted, 1);
+    return std::string_view(kernel::active().isa);
+  };
+  for (const kernel::Row* row : kernel::rows()) {
+    EXPECT_EXIT(std::exit(row_with(row->isa) == row->isa ? 0 : 1), ::testing::ExitedWithCode(0), "") << row->isa;
+  }
+  EXPECT_EXIT(std::exit(row_with("no such thing") == "portable" ? 0 : 1), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(std::exit(row_with(nullptr) == kernel::rows().back()->isa ? 0 : 1), ::testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace perhaps::test
