@@ -1,5 +1,7 @@
 // The typed flat filters behind the run-time interface. Private: any_filter.cc and container.cc make these.
 #pragma once
+#include <algorithm>
+#include <atomic>
 #include <optional>
 
 #include "perhaps/algebra.h"
@@ -31,11 +33,41 @@ inline std::uint32_t probes_of(BloomShape s) { return s.probes; }
 inline std::uint32_t probes_of(LineShape s) { return s.probes; }
 inline std::uint32_t probes_of(BlockShape) { return BlockShape::kProbes; }
 
+// A view that takes bare digests.
+template <class L, class H>
+class FlatProbe final : public DigestProbe {
+ public:
+  explicit FlatProbe(FlatView<L, H> view) noexcept : view_(view) {}
+
+  FlatView<L, H> view() const noexcept { return view_; }
+
+  AnyHasher hasher() const noexcept override { return view_.hasher(); }
+  std::uint64_t may_contain(std::span<const std::uint64_t> digests) const noexcept override {
+    assert(digests.size() <= kBatch);
+    std::uint64_t answers = 0;
+    may_contain(digests, std::span(&answers, 1));
+    return answers;
+  }
+  void may_contain(std::span<const std::uint64_t> digests, std::span<std::uint64_t> answers) const noexcept override {
+    assert(answers.size() * kBatch >= digests.size());
+    L::query(view_.shape(), view_.bytes().data(), digests.data(), digests.size(), answers.data(),
+             detail::far_away(view_.byte_size()));
+  }
+  void prefetch(std::uint64_t digest) const noexcept override {
+    L::prefetch(view_.shape(), view_.bytes().data(), digest);
+  }
+
+ private:
+  FlatView<L, H> view_;
+};
+
 // What a view answers, for AnyFlatView and AnyFlatOwner alike. `Held` is FlatView<L, H> or Flat<L, H>.
 template <class L, class H, class Base, class Held>
-class AnyFlatBase : public Base, protected DigestProbe {
+class AnyFlatBase : public Base {
  public:
-  explicit AnyFlatBase(Held held, Record record) : held_(std::move(held)), record_(record) {}
+  AnyFlatBase(Held held, Record record) : held_(std::move(held)), record_(record), probe_(held_) {}
+  AnyFlatBase(const AnyFlatBase&) = delete;  // probe_ looks into held_
+  AnyFlatBase& operator=(const AnyFlatBase&) = delete;
 
   using Base::may_contain;
   std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
@@ -47,7 +79,8 @@ class AnyFlatBase : public Base, protected DigestProbe {
     held_.may_contain(keys, answers);
   }
   std::uint64_t byte_size() const noexcept override { return held_.byte_size(); }
-  const DigestProbe* digests() const noexcept override { return this; }
+  Record record() const noexcept override { return record_; }
+  const DigestProbe* digests() const noexcept override { return &probe_; }
 
   Description describe() const override {
     const auto shape = held_.shape();
@@ -73,26 +106,12 @@ class AnyFlatBase : public Base, protected DigestProbe {
     return d;
   }
 
-  FlatView<L, H> view() const noexcept { return held_; }
-
  protected:
-  AnyHasher hasher() const noexcept override { return held_.hasher(); }
-  std::uint64_t may_contain(std::span<const std::uint64_t> digests) const noexcept override {
-    std::uint64_t answers = 0;
-    L::query(held_.shape(), held_.bytes().data(), digests.data(), digests.size(), &answers,
-             detail::far_away(held_.byte_size()));
-    return answers;
-  }
-  void may_contain(std::span<const std::uint64_t> digests, std::span<std::uint64_t> answers) const noexcept override {
-    L::query(held_.shape(), held_.bytes().data(), digests.data(), digests.size(), answers.data(),
-             detail::far_away(held_.byte_size()));
-  }
-  void prefetch(std::uint64_t digest) const noexcept override {
-    L::prefetch(held_.shape(), held_.bytes().data(), digest);
-  }
-
   Held held_;
   Record record_;
+
+ private:
+  FlatProbe<L, H> probe_;
 };
 
 template <class L, class H>
@@ -106,24 +125,33 @@ class AnyFlatOwner : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
  public:
   using Base::Base;
 
-  void insert(std::span<const Bytes> keys) override { this->held_.insert(keys); }
+  void insert(std::span<const Bytes> keys) override {
+    this->held_.insert(keys);
+    this->record_.keys += keys.size();
+  }
 
   std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) override {
     bulk_.emplace(this->held_, threads);
     std::vector<std::unique_ptr<AnyLane>> result;
-    for (unsigned i = 0; i < threads; ++i) result.push_back(std::make_unique<Lane>(*bulk_, this->held_.hasher()));
+    for (unsigned i = 0; i < threads; ++i) {
+      result.push_back(std::make_unique<Lane>(*bulk_, this->held_.hasher(), this->record_.keys));
+    }
     return result;
   }
 
   Result<void> unite(const AnyFilter& other) override {
-    auto same = same_type(other);
-    if (!same) return std::move(same).error();
-    return perhaps::unite(this->held_, *same);
+    auto theirs = same_type(other);
+    if (!theirs) return std::move(theirs).error();
+    if (auto done = perhaps::unite(this->held_, *theirs); !done) return done;
+    this->record_.keys += other.record().keys;
+    return {};
   }
   Result<void> intersect(const AnyFilter& other) override {
-    auto same = same_type(other);
-    if (!same) return std::move(same).error();
-    return perhaps::intersect(this->held_, *same);
+    auto theirs = same_type(other);
+    if (!theirs) return std::move(theirs).error();
+    if (auto done = perhaps::intersect(this->held_, *theirs); !done) return done;
+    this->record_.keys = std::min(this->record_.keys, other.record().keys);
+    return {};
   }
   Result<std::unique_ptr<AnyMutable>> fold() const override {
     auto half = perhaps::fold(this->held_);
@@ -138,7 +166,10 @@ class AnyFlatOwner : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
  private:
   class Lane : public AnyLane {
    public:
-    Lane(BulkInsert<L, H>& bulk, H hasher) : lane_(bulk.lane()), hasher_(hasher) {}
+    // `count` is shared by the lanes.
+    Lane(BulkInsert<L, H>& bulk, H hasher, std::uint64_t& count) : lane_(bulk.lane()), hasher_(hasher), count_(count) {}
+    ~Lane() override { std::atomic_ref(count_).fetch_add(inserted_, std::memory_order_relaxed); }
+
     void insert(std::span<const Bytes> keys) noexcept override {
       in_batches(keys, [&](auto batch, auto out) { digests_of(hasher_, batch, out); });
     }
@@ -151,6 +182,7 @@ class AnyFlatOwner : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
    private:
     template <class T, class Make>
     void in_batches(std::span<const T> all, Make make) noexcept {
+      inserted_ += all.size();
       for (std::size_t from = 0; from < all.size(); from += digests_.size()) {
         const auto batch = all.subspan(from, std::min(digests_.size(), all.size() - from));
         make(batch, std::span(digests_));
@@ -160,12 +192,13 @@ class AnyFlatOwner : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
 
     typename BulkInsert<L, H>::Lane lane_;
     H hasher_;
+    std::uint64_t& count_;
+    std::uint64_t inserted_ = 0;
     std::array<Digest<H>, 1024> digests_;
   };
 
   Result<View> same_type(const AnyFilter& other) const {
-    if (const auto* view = dynamic_cast<const AnyFlatView<L, H>*>(&other)) return view->view();
-    if (const auto* owner = dynamic_cast<const AnyFlatOwner*>(&other)) return owner->view();
+    if (const auto* probe = dynamic_cast<const FlatProbe<L, H>*>(other.digests())) return probe->view();
     const Description theirs = other.describe();
     return Error{Errc::mismatch, "the filters differ in kind: " + std::string(L::family) + " with " +
                                      std::string(H::name) + ", and " + theirs.family + " with " + theirs.hash};

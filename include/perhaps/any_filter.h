@@ -1,6 +1,6 @@
 // A filter whose family is known only at run time: what a tool, a plug-in or a file reader holds.
 //
-// One virtual call per 64 keys. The typed filters know nothing of this page; `any_view` and `make_any` wrap them.
+// One virtual call per 64 keys. The typed filters know nothing of this page; make_any and File::any wrap them.
 #pragma once
 #include <memory>
 #include <optional>
@@ -41,13 +41,13 @@ struct Description {
 
 // What a filter cannot know of itself and its file should.
 struct Record {
-  std::uint64_t keys = 0;      // inserted so far, duplicates included
+  std::uint64_t keys = 0;      // insertions so far; duplicates count
   std::uint64_t capacity = 0;  // the number of keys it was sized for; 0 = unknown
 };
 
 // The part of a filter that takes digests, for readers that ask many filters about one key: hash once, prefetch in all,
 // then probe.  REQUIRES: the digests were made by hasher().
-class DigestProbe {
+class PERHAPS_API DigestProbe {
  public:
   virtual ~DigestProbe() = default;
   virtual AnyHasher hasher() const noexcept = 0;
@@ -56,7 +56,7 @@ class DigestProbe {
   virtual void prefetch(std::uint64_t digest) const noexcept = 0;
 };
 
-class AnyFilter {
+class PERHAPS_API AnyFilter {
  public:
   virtual ~AnyFilter() = default;
 
@@ -67,6 +67,8 @@ class AnyFilter {
   bool may_contain(Bytes key) const noexcept { return may_contain(std::span(&key, 1)) != 0; }
 
   virtual std::uint64_t byte_size() const noexcept = 0;
+  // Zero where nothing is recorded.
+  virtual Record record() const noexcept { return {}; }
   // One pass over the bits.
   virtual Description describe() const = 0;
   // Null for a foreign format, whose hash is its own affair.
@@ -74,19 +76,20 @@ class AnyFilter {
 };
 
 // One thread's way into a filter that several threads fill. Everything is inserted once the lane is gone.
-class AnyLane {
+class PERHAPS_API AnyLane {
  public:
   virtual ~AnyLane() = default;
   virtual void insert(std::span<const Bytes> keys) noexcept = 0;
   virtual void insert_digests(std::span<const std::uint64_t> digests) noexcept = 0;
 };
 
-// Owns its memory and takes keys.
-class AnyMutable : public AnyFilter {
+// Owns its memory and takes keys. Its record counts insertions; a union adds the counts, and an intersection holds at
+// most the smaller of the two.
+class PERHAPS_API AnyMutable : public AnyFilter {
  public:
   virtual void insert(std::span<const Bytes> keys) = 0;
-  // For `threads` threads that each hold a lane; the filter must not be used otherwise meanwhile (bulk.h). The lanes
-  // must not outlive the filter.
+  // For `threads` threads that each hold a lane. Until the last lane is gone the filter must not be used otherwise
+  // (bulk.h), nor be asked for lanes again, nor die.
   virtual std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) = 0;
 
   // *this becomes the union / the approximate intersection; refused unless family, shape and hasher are the same.
