@@ -1,0 +1,47 @@
+// Uses every part of the package once: inline probes, batch kernels, sizing, algebra, threads, files.
+#include <cstdio>
+#include <span>
+#include <vector>
+
+#include "perhaps/algebra.h"
+#include "perhaps/bulk.h"
+#include "perhaps/container.h"
+#include "probes.h"
+
+#define CHECK(what) \
+  if (!(what)) return std::printf("%s:%d: %s\n", __FILE__, __LINE__, #what), 1
+
+int main(int argc, char** argv) {
+  CHECK(argc == 2);
+  perhaps::LineBloom seen({.keys = 200'000, .fpr = 0.01});
+  seen.insert("hello");
+  CHECK(seen.may_contain("hello"));
+
+  std::vector<std::uint64_t> keys(200'000);
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = i;
+  perhaps::insert_parallel(seen, std::span<const std::uint64_t>(keys), 2);
+  std::vector<std::uint64_t> answers(keys.size() / perhaps::kBatch + 1);
+  seen.may_contain(std::span<const std::uint64_t>(keys), answers);
+  for (std::size_t i = 0; i < keys.size(); ++i) CHECK(answers[i / 64] >> i % 64 & 1);
+
+  perhaps::BlockBloom block({.keys = 1000, .fpr = 0.01});
+  block.insert(std::span<const std::uint64_t>(keys).first(1000));
+  const int plain = plain_hits(seen, block, 300'000);
+  CHECK(plain >= 202'000 && plain < 300'000);
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) CHECK(wide_hits(seen, block, 300'000) == plain);
+#else
+  CHECK(wide_hits(seen, block, 300'000) == plain);
+#endif
+
+  auto copy = seen;
+  CHECK(perhaps::unite(copy, seen));
+  CHECK(perhaps::save(argv[1], copy, {.keys = 200'001}));
+  auto file = perhaps::File::open(argv[1]);
+  CHECK(file);
+  CHECK(file->as<perhaps::LineBloomView>()->may_contain("hello"));
+  CHECK(file->any()->may_contain(perhaps::bytes_of("hello")));
+  CHECK(!perhaps::File::over(perhaps::bytes_of("not a filter")));
+  std::printf("ok: %d hits, %.4f %% predicted\n", plain, 100 * seen.shape().fpr(200'001));
+  return 0;
+}

@@ -1,0 +1,6 @@
+// Compiled for any machine.
+#include "probes.h"
+
+int plain_hits(perhaps::LineBloomView line, perhaps::BlockBloomView block, std::uint64_t keys) {
+  return hits(line, block, keys);
+}

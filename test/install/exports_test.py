@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+"""Promise: libperhaps.so exports the public API and nothing else, and every PERHAPS_API function is there. Would notice:
+a standard-library template, a Highway or xxHash symbol, an internal of ours, or a declaration without its definition.
+
+exports_test.py LIBRARY INCLUDE_FOLDER
+"""
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+library, include = sys.argv[1], Path(sys.argv[2])
+out = subprocess.run(["nm", "-D", "-C", "--defined-only", library], check=True, capture_output=True, text=True).stdout
+exported = [line.split(" ", 2)[2] for line in out.splitlines()]
+
+declared = set()
+for header in include.rglob("*.h"):
+    text = re.sub(r"//[^\n]*|^\s*#[^\n]*", "", header.read_text(), flags=re.MULTILINE)
+    for found in re.finditer(r"PERHAPS_API\b[^;{]*?(operator\s*\(\)|operator=|~?\w+)\s*\(", text):
+        declared.add(re.sub(r"\s", "", found.group(1)))
+
+errors = []
+seen = set()
+for symbol in exported:
+    qualified = re.sub(r"\[abi:\w+\]", "", symbol)
+    match = re.match(r"(perhaps::(?:[^()]|operator\(\))*?)(operator\(\)|operator=|~?\w+)\(", qualified)
+    if re.match(r"(typeinfo|typeinfo name|vtable) for perhaps::\w+$", symbol):
+        continue
+    if not match or "::kernel::" in qualified.split("(")[0]:
+        errors.append(f"exported, but not ours to export: {symbol}")
+    elif match.group(2) not in declared:
+        errors.append(f"exported, but no public header declares it PERHAPS_API: {symbol}")
+    else:
+        seen.add(match.group(2))
+for name in sorted(declared - seen):
+    errors.append(f"declared PERHAPS_API, but not exported: {name}")
+if len(exported) < 20:
+    errors.append(f"only {len(exported)} symbols: this is not the library")
+
+print("\n".join(errors))
+print(f"{len(exported)} symbols, {len(errors)} errors")
+sys.exit(1 if errors else 0)
