@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <vector>
 
 namespace perhaps {
@@ -14,20 +15,34 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The smallest x in [1, limit] with good(x), for a predicate that stays true once it is.
+// The smallest x in [1, limit] with good(x), for a predicate that stays true once it is; `limit` if there is none. The
+// search widens from `guess`: a rate costs up to 30 us, and a good guess saves most of the steps.
 template <class Good>
-std::uint64_t first_good(std::uint64_t limit, Good good) {
+std::uint64_t first_good(std::uint64_t guess, std::uint64_t limit, Good good) {
   std::uint64_t bad = 0;
-  std::uint64_t known_good = 1;
-  while (known_good < limit && !good(known_good)) {
-    bad = known_good;
-    known_good = known_good > limit / 2 ? limit : known_good * 2;
+  std::uint64_t known_good = limit;
+  guess = std::clamp<std::uint64_t>(guess, 1, limit);
+  std::uint64_t step = guess / 64 + 1;
+  if (good(guess)) {
+    known_good = guess;
+    while (known_good > step && good(known_good - step)) known_good -= step, step *= 2;
+    bad = known_good > step ? known_good - step : 0;
+  } else {
+    bad = guess;
+    while (bad < limit - std::min(limit, step) && !good(bad + step)) bad += step, step *= 2;
+    if (bad < limit - std::min(limit, step)) known_good = bad + step;
   }
   while (known_good - bad > 1) {
     const std::uint64_t middle = bad + (known_good - bad) / 2;
     (good(middle) ? known_good : bad) = middle;
   }
   return known_good;
+}
+
+// Where to look first: units that hold `keys` keys at 1.5 times the limit.
+std::uint64_t first_guess(double keys, double fpr, double unit_bits, std::uint64_t limit) noexcept {
+  const double units = keys * 1.5 * -std::log2(fpr) / unit_bits;
+  return units < static_cast<double>(limit) ? static_cast<std::uint64_t>(units) + 1 : limit;
 }
 
 // How many keys until `rate(keys)` reaches fpr. Keys are a real number here: filters of one line hold few.
@@ -97,18 +112,25 @@ Terms line_terms(int probes) {
     if (bits < 2) return subset == 0 ? 1 : -1;
     return subset == 0 ? 1 : subset == 1 ? -2 + 1 / kWidth : 1 - 1 / kWidth;
   };
-  std::map<long double, long double> merged;  // hit -> weight: lanes in other orders give equal terms
+  // Lanes in other orders give equal terms. Equal but for rounding: they meet under a rounded name and keep their
+  // value.
+  std::map<std::int64_t, Term> merged;
   std::array<int, kLanes> subset{};
   const std::function<void(int, long double)> visit = [&](int lane, long double w) {
     if (lane == kLanes) {
+      long double whole = 1;
+      for (const int s : subset) whole *= 1 - s / kWidth;
+      const long double in_rounds = rounds == 0 ? 1 : rounds == 1 ? whole : whole * whole;
       long double misses = 0;
       for (int start = 0; start < kLanes; ++start) {
-        long double miss = 1;
-        for (int i = 0; i < probes; ++i) miss *= 1 - subset[(start + i) % kLanes] / kWidth;
+        long double miss = in_rounds;
+        for (int i = 0; i < extra; ++i) miss *= 1 - subset[(start + i) % kLanes] / kWidth;
         misses += miss;
       }
-      const long double hit = std::round((1 - misses / kLanes) * 0x1p56L) * 0x1p-56L;
-      merged[hit] += w;
+      const long double hit = 1 - misses / kLanes;
+      Term& term = merged[std::llround(hit * 0x1p56L)];
+      term.hit = hit;
+      term.weight += w;
       return;
     }
     const int bits = rounds + (lane < extra ? 1 : 0);
@@ -119,18 +141,17 @@ Terms line_terms(int probes) {
   };
   visit(0, 1);
   Terms terms;
-  for (const auto& [hit, w] : merged) terms.push_back({w, hit});
+  for (const auto& [name, term] : merged) terms.push_back(term);
   return terms;
 }
 
 const Terms& terms_of_line(std::uint32_t probes) {
   assert(probes >= 1 && probes <= LineShape::kMaxProbes);
-  static const std::array<Terms, LineShape::kMaxProbes + 1> all = [] {
-    std::array<Terms, LineShape::kMaxProbes + 1> result;
-    for (int k = 1; k <= int{LineShape::kMaxProbes}; ++k) result[static_cast<std::size_t>(k)] = line_terms(k);
-    return result;
-  }();
-  return all[probes];
+  // Each table is made when it is first asked for: all of them take some 5 ms, most programs use one.
+  static std::array<std::once_flag, LineShape::kMaxProbes + 1> made;
+  static std::array<Terms, LineShape::kMaxProbes + 1> terms;
+  std::call_once(made[probes], [=] { terms[probes] = line_terms(static_cast<int>(probes)); });
+  return terms[probes];
 }
 
 const Terms& terms_of_block() {
@@ -150,6 +171,7 @@ double line_touch(std::uint32_t probes) noexcept {
 double bits_per_key_limit(double fpr) noexcept { return -std::log2(fpr); }
 
 double BloomShape::fill(double keys) const {
+  if (bits == 1) return keys > 0 ? 1 : 0;
   return -std::expm1(keys * probes * std::log1p(-1.0 / static_cast<double>(bits)));
 }
 
@@ -188,16 +210,21 @@ BloomShape BloomShape::for_keys(const Request& r) {
     return best;
   }
   const double fpr = sane_fpr(r.fpr);
+  const std::uint64_t around = first_guess(keys, fpr, 1, kMaxBits);
   best.bits = UINT64_MAX;
   const int guess = static_cast<int>(std::lround(-std::log2(fpr)));
   for (int probes = std::max(1, guess - 1); probes <= std::min<int>(kMaxProbes, guess + 1); ++probes) {
     const auto k = static_cast<std::uint32_t>(probes);
-    const std::uint64_t bits = first_good(kMaxBits, [&](std::uint64_t b) { return BloomShape{b, k}.fpr(keys) <= fpr; });
+    const std::uint64_t bits = first_good(around, kMaxBits, [&](std::uint64_t b) {
+      return BloomShape{b, k}.fpr(keys) <= fpr;
+    });
     if (bits < best.bits) best = {bits, k};
   }
   if (best.bits == UINT64_MAX) {  // fpr below 2^-31: all the probes there are
     best.probes = kMaxProbes;
-    best.bits = first_good(kMaxBits, [&](std::uint64_t b) { return BloomShape{b, kMaxProbes}.fpr(keys) <= fpr; });
+    best.bits = first_good(around, kMaxBits, [&](std::uint64_t b) {
+      return BloomShape{b, kMaxProbes}.fpr(keys) <= fpr;
+    });
   }
   return best;
 }
@@ -235,13 +262,19 @@ LineShape LineShape::for_keys(const Request& r) {
   }
   const double fpr = sane_fpr(r.fpr);
   const int most = std::clamp(static_cast<int>(std::lround(-std::log2(fpr))) + 1, 1, static_cast<int>(kMaxProbes));
-  for (int probes = std::max(1, most - 5); probes <= std::max(most, 8); ++probes) {
+  best = {kMaxLines, kMaxProbes};
+  best_cost = static_cast<double>(kMaxLines);
+  std::uint64_t around = first_guess(keys, fpr, 512, kMaxLines);
+  for (int probes = std::max(most, 8); probes >= std::max(1, most - 5); --probes) {
     const auto k = static_cast<std::uint32_t>(probes);
-    const std::uint64_t needed = first_good(kMaxLines, [&](std::uint64_t n) {
-      return LineShape{n, k}.fpr(keys) <= fpr;
-    });
-    const double cost = static_cast<double>(needed) / (whole_round(k) ? kWholeRoundBonus : 1);
-    if (cost < best_cost) best_cost = cost, best = {needed, k};
+    const auto good = [&](std::uint64_t n) { return LineShape{n, k}.fpr(keys) <= fpr; };
+    // Worth a search only if it is no dearer than the best so far: one rate tells. Of equals, the fewest probes.
+    const double bonus = whole_round(k) ? kWholeRoundBonus : 1;
+    const auto cap = std::min(kMaxLines, static_cast<std::uint64_t>(best_cost * bonus));
+    if (cap == 0 || !good(cap)) continue;
+    around = first_good(around, cap, good);
+    best_cost = static_cast<double>(around) / bonus;
+    best = {around, k};
   }
   return best;
 }
@@ -264,7 +297,8 @@ BlockShape BlockShape::for_keys(const Request& r) {
   if (r.max_bytes != 0 || r.bits_per_key != 0) return {units_in(r, 256, kMaxBlocks)};
   const double fpr = sane_fpr(r.fpr);
   const double keys = static_cast<double>(std::max<std::uint64_t>(r.keys, 1));
-  return {first_good(kMaxBlocks, [&](std::uint64_t n) { return BlockShape{n}.fpr(keys) <= fpr; })};
+  return {first_good(first_guess(keys, fpr, 256, kMaxBlocks), kMaxBlocks,
+                     [&](std::uint64_t n) { return BlockShape{n}.fpr(keys) <= fpr; })};
 }
 
 }  // namespace perhaps
