@@ -1,0 +1,172 @@
+// What the bench measures: a filter, a set, or the bare memory access that bounds them all.
+//
+// To measure something else, write one file: a class with probe() and, if it has them, mask() and batch(); a Register;
+// and `make bench CONTENDERS=dir`. Loops are instantiated for the class, so a probe is inlined as in the program of a
+// user, and the bench makes one virtual call per round.
+//
+//   struct Mine : perhaps::bench::Asking<Mine, std::uint64_t> {
+//     explicit Mine(std::uint64_t keys);
+//     std::uint64_t bytes() const override;
+//     void clear() override;                                     // untimed
+//     void build(Keys keys, unsigned threads) override;          // timed
+//     auto probe() const;                                        // a callable: key -> bool
+//   };
+//   const perhaps::bench::Register<Mine> mine({.name = "mine"});
+#pragma once
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace perhaps::bench {
+
+// single   one inlined lookup after the other, each independent of the last
+// chain    the next key depends on the last answer: the latency of a lookup
+// mask     64 keys in, one word of answers out
+// batch    a column of keys in (kColumn at a time), answers out
+// digests  the same with the hashing done beforehand
+enum class Form { single, chain, mask, batch, digests };
+inline constexpr std::array kForms{Form::single, Form::chain, Form::mask, Form::batch, Form::digests};
+inline constexpr std::array<const char*, 5> kFormNames{"single", "chain", "mask", "batch", "digests"};
+
+inline constexpr std::size_t kColumn = 4096;
+
+template <class Key>
+class Contender {
+ public:
+  using Keys = std::span<const Key>;
+  virtual ~Contender() = default;
+
+  virtual std::uint64_t bytes() const = 0;
+  // The false-positive rate its own formula promises after `keys` keys; 0 if it makes no mistakes, or promises nothing.
+  virtual double fpr(std::uint64_t) const { return 0; }
+  // The standard deviation of that rate from one filter to the next, if it is known. Where it is, a measured rate more
+  // than five standard deviations off is an error and no speed is printed.
+  virtual double fpr_spread(std::uint64_t) const { return 0; }
+
+  virtual void clear() = 0;
+  virtual void build(Keys keys, unsigned threads) = 0;
+  virtual bool has(Form form) const = 0;
+  // How many of the keys are perhaps there.  REQUIRES: has(form); for Form::digests `keys` are digests of perhaps::Hash
+  virtual std::uint64_t ask(Form form, Keys keys) const = 0;
+};
+
+// Unknown to the compiler, so that what is masked with it still has to be computed.
+inline std::uint64_t opaque_zero() {
+  static volatile std::uint64_t zero = 0;
+  return zero;
+}
+
+template <class Self, class Key>
+class Asking : public Contender<Key> {
+ public:
+  using typename Contender<Key>::Keys;
+
+  bool has(Form form) const override {
+    switch (form) {
+      case Form::single:
+        return true;
+      case Form::chain:
+        return std::same_as<Key, std::uint64_t>;
+      case Form::mask:
+        return requires(const Self& s, Keys k) { s.mask(k); };
+      case Form::batch:
+        return requires(const Self& s, Keys k) { s.batch(k); };
+      case Form::digests:
+        return requires(const Self& s, Keys k) { s.digests(k); };
+    }
+    return false;
+  }
+
+  std::uint64_t ask(Form form, Keys keys) const override {
+    const Self& self = static_cast<const Self&>(*this);
+    std::uint64_t perhaps = 0;
+    switch (form) {
+      case Form::single: {
+        const auto probe = self.probe();
+        for (const Key& key : keys) perhaps += probe(key);
+        break;
+      }
+      case Form::chain:
+        if constexpr (std::same_as<Key, std::uint64_t>) {
+          const auto probe = self.probe();
+          const std::uint64_t zero = opaque_zero();
+          std::uint64_t last = 0;
+          for (const Key& key : keys) perhaps += last = probe(key ^ (last & zero));
+        }
+        break;
+      case Form::mask:
+        if constexpr (requires { self.mask(keys); }) {
+          for (std::size_t i = 0; i < keys.size(); i += 64) {
+            perhaps += static_cast<std::uint64_t>(
+                std::popcount(std::uint64_t{self.mask(keys.subspan(i, std::min<std::size_t>(64, keys.size() - i)))}));
+          }
+        }
+        break;
+      case Form::batch:
+        if constexpr (requires { self.batch(keys); }) {
+          for (std::size_t i = 0; i < keys.size(); i += kColumn)
+            perhaps += self.batch(keys.subspan(i, std::min(kColumn, keys.size() - i)));
+        }
+        break;
+      case Form::digests:
+        if constexpr (requires { self.digests(keys); }) {
+          for (std::size_t i = 0; i < keys.size(); i += kColumn)
+            perhaps += self.digests(keys.subspan(i, std::min(kColumn, keys.size() - i)));
+        }
+        break;
+    }
+    return perhaps;
+  }
+};
+
+enum class Kind { limit, ours, native, peer };
+
+struct About {
+  std::string name;
+  Kind kind = Kind::peer;
+  std::string limit = {};                     // of ours: the contender that is its limit
+  std::uint64_t max_keys = UINT64_MAX;        // more would take too much memory or time
+  std::uint64_t max_quick_keys = UINT64_MAX;  // the same for --quick
+  bool headline = false;                      // ours: print it against every peer
+  bool slow_build = false;                    // built once, not once a round
+};
+
+template <class Key>
+struct Entry {
+  About about;
+  std::function<std::unique_ptr<Contender<Key>>(std::uint64_t keys)> make;
+};
+
+// One list in each binary or module. Hidden, so that a module does not find the list of the program.
+template <class Key>
+[[gnu::visibility("hidden")]] std::vector<Entry<Key>>& registry() {
+  static std::vector<Entry<Key>> entries;
+  return entries;
+}
+
+template <class Self>
+struct Register {
+  template <class... Arguments>
+  explicit Register(About about, Arguments... arguments) {
+    using Key = std::remove_const_t<typename Self::Keys::element_type>;
+    registry<Key>().push_back({std::move(about), [=](std::uint64_t keys) -> std::unique_ptr<Contender<Key>> {
+                                 return std::make_unique<Self>(keys, arguments...);
+                               }});
+  }
+};
+
+// What a module of contenders exports, under the name perhaps_bench_contenders.
+struct Contenders {
+  std::vector<Entry<std::uint64_t>>* numbers;
+  std::vector<Entry<std::string_view>>* strings;
+};
+
+}  // namespace perhaps::bench

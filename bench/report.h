@@ -1,0 +1,43 @@
+// Tables of one run: as text, as JSON, as one picture.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "contender.h"
+
+namespace perhaps::bench {
+
+struct Row {
+  About about;
+  std::uint64_t bytes = 0;
+  double bits_per_key = 0;
+  double fpr = 0;                                 // measured
+  double fpr_model = 0;                           // by the contender's own formula
+  std::string refused;                            // why no speed is shown
+  std::map<std::string, std::vector<double>> ns;  // column -> ns a key, one figure for each round
+};
+
+struct Table {
+  std::string section;
+  std::uint64_t keys = 0;
+  std::string mix;  // of the queries; empty for a build
+  std::vector<std::string> columns;
+  std::vector<Row> rows;
+
+  std::string title() const;
+};
+
+double median(std::vector<double> values);
+// The median over the rounds of a / b within one round: what disturbs the machine for longer than a round disturbs
+// both.
+double ratio(const std::vector<double>& a, const std::vector<double>& b);
+
+std::string short_number(std::uint64_t keys);  // 1e6, 25000
+
+void print(const Table& table);
+void write_json(const std::string& path, const std::map<std::string, std::string>& about,
+                const std::vector<Table>& tables);
+void write_svg(const std::string& path, const std::vector<Table>& tables);
+
+}  // namespace perhaps::bench
