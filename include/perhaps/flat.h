@@ -51,7 +51,7 @@ class FlatView {
 
   // The one way to get a view, so a view that exists can be probed. O(1): looks at sizes, not at content.
   static Result<FlatView> over(Bytes table, Shape shape, H hasher = H{}) {
-    if (auto ok = check(table.size(), shape); !ok) return std::move(ok).error();
+    if (!fits(table.size(), shape)) return refusal(table.size(), shape);
     return FlatView(table.data(), shape, hasher);
   }
 
@@ -100,14 +100,15 @@ class FlatView {
  protected:
   FlatView(const std::byte* table, Shape shape, H hasher) noexcept : table_(table), shape_(shape), hasher_(hasher) {}
 
-  static Result<void> check(std::uint64_t size, Shape shape) {
+  static constexpr bool fits(std::uint64_t size, Shape shape) noexcept {
+    return shape.valid() && size >= shape.bytes();
+  }
+  // Apart from the check, which engines make on every lookup.
+  static Error refusal(std::uint64_t size, Shape shape) {
     const std::string family(L::family);
     if (!shape.valid()) return Error{Errc::bad_parameter, family + ": a shape outside its range"};
-    if (size < shape.bytes()) {
-      return Error{Errc::truncated, family + ": the shape needs " + std::to_string(shape.bytes()) +
-                                        " bytes, there are " + std::to_string(size)};
-    }
-    return {};
+    return Error{Errc::truncated, family + ": the shape needs " + std::to_string(shape.bytes()) + " bytes, there are " +
+                                      std::to_string(size)};
   }
 
   // A column of 64-bit integers under the default hash is hashed inside the kernel, where the layout has one for it.
@@ -191,7 +192,7 @@ class FlatSpan : public FlatView<L, H> {
 
   // Bits that are set stay set: zero the bytes for an empty filter.
   static Result<FlatSpan> over(std::span<std::byte> table, Shape shape, H hasher = H{}) {
-    if (auto ok = Base::check(table.size(), shape); !ok) return std::move(ok).error();
+    if (!Base::fits(table.size(), shape)) return Base::refusal(table.size(), shape);
     return FlatSpan(table.data(), shape, hasher);
   }
 
