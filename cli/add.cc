@@ -1,0 +1,88 @@
+// perhaps add: the old keys and the new ones, in a new file that replaces the old one.
+#include <algorithm>
+#include <array>
+
+#include "command.h"
+#include "keys.h"
+#include "options.h"
+#include "print.h"
+
+namespace perhaps::cli {
+namespace {
+
+struct Options {
+  std::string filter;
+  KeyOptions keys;
+  OpenArgs open;
+  bool json = false;
+};
+
+int run(Options& options) {
+  check_output(options.filter);
+  Record record;
+  std::unique_ptr<AnyMutable> filter;
+  AnyHasher hasher;
+  {
+    const Opened opened = open_filter(options.filter, options.open);
+    record = opened.file.header().record;
+    hasher = opened.file.hasher();
+    filter = load_filter(opened.file);
+  }
+  read_stdin_if_none(options.keys);
+  Keys keys(options.keys);
+
+  std::uint64_t asked = 0;
+  std::uint64_t added = 0;
+  {
+    Progress progress("adding", keys.stored_bytes());
+    const auto lanes = filter->lanes(1);
+    std::array<std::uint64_t, Parser::kColumn> digests;
+    std::array<std::uint64_t, Parser::kColumn> fresh;
+    std::array<std::uint64_t, Parser::kColumn / 64> answers;
+    keys.for_each(progress, [&](const Batch& batch, const Source*) {
+      const auto mine = std::span(digests).first(batch.keys.size());
+      digest_keys(hasher, options.keys.as, batch.keys, mine);
+      filter->digests()->may_contain(mine, answers);
+      lanes[0]->insert_digests(mine);
+      // A key twice in one batch is new once.
+      std::size_t count = 0;
+      for (std::size_t i = 0; i < mine.size(); ++i) {
+        fresh[count] = mine[i];
+        count += (answers[i / 64] >> (i % 64) & 1) == 0;
+      }
+      std::sort(fresh.begin(), fresh.begin() + static_cast<std::ptrdiff_t>(count));
+      added += static_cast<std::uint64_t>(
+          std::unique(fresh.begin(), fresh.begin() + static_cast<std::ptrdiff_t>(count)) - fresh.begin());
+      asked += batch.keys.size();
+      return true;
+    });
+  }
+  record.keys += asked;
+  save_filter(*filter, options.filter, record);
+
+  const Description d = filter->describe();
+  if (options.json) {
+    Json json;
+    json.add("file", options.filter).add("given", asked).add("added", added).add("present", asked - added);
+    json.add("keys", record.keys).add("keys_distinct", d.keys_estimated).add("fill", d.fill).add("fpr", d.fpr);
+    Out().write(json.text() + "\n");
+  } else {
+    Out().write(fmt::format("{}: {} added, {} looked present; {} keys now, fpr {}\n", options.filter, grouped(added),
+                            grouped(asked - added), grouped(record.keys), percent(d.fpr)));
+  }
+  warn_if_saturated(options.filter, d, record);
+  return kYes;
+}
+
+}  // namespace
+
+Command::Run add_command(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("filter", options->filter, "The filter file")->type_name("FILTER")->required();
+  declare_json(app, options->json);
+  declare_open(app, options->open);
+  declare_keys(app, options->keys);
+  return [options] { return run(*options); };
+}
+
+}  // namespace perhaps::cli

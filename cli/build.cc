@@ -1,0 +1,254 @@
+// perhaps build: keys -> a filter file.
+//
+//   files            mapped; counted in parallel, then parsed, hashed and inserted in parallel. No memory but the
+//   filter. a pipe, .gz ..   cannot be read twice: the digests are kept, 8 bytes a key, and inserted once their number
+//   is known;
+//                    with --keys-expected or --max-bytes the size is known before, and nothing is kept
+#include <array>
+#include <chrono>
+#include <thread>
+
+#include "command.h"
+#include "keys.h"
+#include "options.h"
+#include "perhaps/sizing.h"
+#include "print.h"
+
+namespace perhaps::cli {
+namespace {
+
+struct Options {
+  KeyOptions keys;
+  std::string output;
+  std::string family = "line";
+  Sizing sizing;
+  Keyed keyed;
+  std::uint64_t keys_expected = 0;
+  std::uint32_t threads = 1;
+  std::string seed;
+  bool json = false;
+};
+
+// Digests in pieces that never move, so that growing costs no copy.
+class Digests {
+ public:
+  static constexpr std::size_t kPiece = std::size_t{1} << 16;
+
+  std::span<std::uint64_t> room(std::size_t most) {
+    if (pieces_.empty() || used_ == kPiece) {
+      pieces_.push_back(std::make_unique_for_overwrite<std::uint64_t[]>(kPiece));
+      used_ = 0;
+    }
+    return {pieces_.back().get() + used_, std::min(most, kPiece - used_)};
+  }
+  void took(std::size_t count) noexcept { used_ += count; }
+  std::size_t pieces() const noexcept { return pieces_.size(); }
+  std::uint64_t size() const noexcept { return pieces_.empty() ? 0 : (pieces_.size() - 1) * kPiece + used_; }
+  std::span<const std::uint64_t> piece(std::size_t i) const noexcept {
+    return {pieces_[i].get(), i + 1 == pieces_.size() ? used_ : kPiece};
+  }
+  void drop(std::size_t i) noexcept { pieces_[i].reset(); }
+
+ private:
+  std::vector<std::unique_ptr<std::uint64_t[]>> pieces_;
+  std::size_t used_ = 0;
+};
+
+AnyHasher hasher_of(const Options& options) {
+  if (const auto secret = options.keyed.read()) {
+    if (!options.seed.empty()) fail("--seed: a keyed hash has a secret and no seed");
+    return *secret;
+  }
+  if (options.seed.empty()) return Hash();
+  const auto seed = parse_u64(options.seed);
+  if (!seed) fail("--seed {}: not a 64-bit number", options.seed);
+  return Hash(*seed);
+}
+
+std::unique_ptr<AnyMutable> make(const Options& options, std::uint64_t keys, const AnyHasher& hasher) {
+  const Request request = options.sizing.request(keys);
+  double bytes = 0;
+  double line_bytes = 0;
+  double fpr = 0;
+  for (const SizeRow& row : size_table(request)) {
+    if (row.family == options.family) bytes = static_cast<double>(row.bytes), fpr = row.fpr;
+    if (row.family == "line") line_bytes = static_cast<double>(row.bytes);
+  }
+  const bool by_fpr = options.sizing.bits_per_key == 0 && options.sizing.max_bytes == 0;
+  if (by_fpr && options.family == "block" && bytes > 1.3 * line_bytes && bytes > 4096) {
+    warn(fmt::format("at --fpr {} a block filter takes {:.2f} times the memory of --filter line", request.fpr,
+                     bytes / line_bytes));
+  }
+  if (by_fpr && fpr > 1.01 * request.fpr) {
+    warn(fmt::format("--fpr {} is out of reach of --filter {}: it will be {}", request.fpr, options.family,
+                     percent(fpr)));
+  }
+  check_memory(static_cast<std::uint64_t>(bytes),
+               fmt::format("a {} filter for {} keys", options.family, grouped(keys)));
+  return take(make_any(options.family, request, hasher));
+}
+
+struct Built {
+  std::unique_ptr<AnyMutable> filter;
+  Record record;
+};
+
+// From files, with all threads.
+Built build_mapped(const Options& options, Keys& keys, const AnyHasher& hasher) {
+  Built built;
+  const bool count_first = options.keys_expected == 0;
+  built.record.capacity = count_first ? keys.count(options.threads) : options.keys_expected;
+  built.filter = make(options, built.record.capacity, hasher);
+  Progress progress("building", keys.stored_bytes());
+  std::atomic<std::uint64_t> inserted{0};
+  {
+    const auto lanes = built.filter->lanes(options.threads);
+    keys.for_each_parallel(options.threads, progress, [&](unsigned thread, const Batch& batch) {
+      if (options.keys.as == KeysAs::u64) {
+        std::array<std::uint64_t, Parser::kColumn> digests;
+        digest_keys(hasher, options.keys.as, batch.keys, digests);
+        lanes[thread]->insert_digests(std::span(digests).first(batch.keys.size()));
+      } else {
+        lanes[thread]->insert(batch.keys);
+      }
+      inserted.fetch_add(batch.keys.size(), std::memory_order_relaxed);
+    });
+  }
+  built.record.keys = inserted;
+  return built;
+}
+
+// From a pipe, when the size is known before the keys are.
+Built build_streamed(const Options& options, Keys& keys, const AnyHasher& hasher) {
+  Built built;
+  // Without a number of keys the best probe count is unknown: assume that the memory was meant for 10 bits a key.
+  built.record.capacity = options.keys_expected != 0 ? options.keys_expected : options.sizing.max_bytes * 8 / 10;
+  built.filter = make(options, built.record.capacity, hasher);
+  Progress progress("building", keys.stored_bytes());
+  const auto lanes = built.filter->lanes(1);
+  std::array<std::uint64_t, Parser::kColumn> digests;
+  keys.for_each(progress, [&](const Batch& batch, const Source*) {
+    digest_keys(hasher, options.keys.as, batch.keys, digests);
+    lanes[0]->insert_digests(std::span(digests).first(batch.keys.size()));
+    built.record.keys += batch.keys.size();
+    return true;
+  });
+  return built;
+}
+
+// From a pipe, when nothing is known.
+Built build_from_digests(const Options& options, Keys& keys, const AnyHasher& hasher) {
+  Built built;
+  Digests digests;
+  {
+    Progress progress("reading", keys.stored_bytes());
+    keys.for_each(progress, [&](const Batch& batch, const Source*) {
+      for (std::size_t from = 0; from < batch.keys.size();) {
+        const auto room = digests.room(batch.keys.size() - from);
+        digest_keys(hasher, options.keys.as, batch.keys.subspan(from, room.size()), room);
+        digests.took(room.size());
+        from += room.size();
+      }
+      return true;
+    });
+  }
+  built.record = {.keys = digests.size(), .capacity = digests.size()};
+  built.filter = make(options, digests.size(), hasher);
+  Progress progress("building", digests.size());
+  const auto lanes = built.filter->lanes(options.threads);
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> stop{false};
+  const auto work = [&](unsigned thread) {
+    while (!stop) {
+      const std::size_t i = next++;
+      if (i >= digests.pieces()) break;
+      lanes[thread]->insert_digests(digests.piece(i));
+      const std::size_t count = digests.piece(i).size();
+      digests.drop(i);
+      try {
+        progress.advance(count, count);
+      } catch (const Interrupted&) {
+        stop = true;
+      }
+    }
+  };
+  std::vector<std::thread> others;
+  for (unsigned i = 1; i < options.threads; ++i) others.emplace_back(work, i);
+  work(0);
+  for (auto& other : others) other.join();
+  check_interrupt();
+  return built;
+}
+
+void report(const Options& options, const Keys& keys, const Built& built, double seconds) {
+  const Description d = built.filter->describe();
+  const auto count = static_cast<double>(built.record.keys);
+  const double bits_per_key = count == 0 ? 0 : static_cast<double>(d.bits) / count;
+  if (options.json) {
+    Json json;
+    json.add("file", options.output).add("family", d.family).add("hash", d.hash).add("keys", built.record.keys);
+    json.add("keys_distinct", d.keys_estimated).add("bits", d.bits).add("bytes", d.bytes).add("probes", d.probes);
+    json.add("bits_per_key", count == 0 ? std::optional<double>() : bits_per_key).add("fill", d.fill).add("fpr", d.fpr);
+    json.add("fpr_at_capacity", d.fpr_at_capacity).add("threads", options.threads).add("seconds", seconds);
+    json.add("keys_per_second", seconds > 0 ? count / seconds : 0);
+    Out().write(json.text() + "\n");
+    return;
+  }
+  Out out;
+  const auto row = [&](std::string_view label, const std::string& text) {
+    out.write(fmt::format("  {:<9}  {}\n", label, text));
+  };
+  out.write(bold(options.output) + "\n");
+  row("keys", fmt::format("{}, about {} distinct, from {}", grouped(built.record.keys), grouped(d.keys_estimated),
+                          keys.names()));
+  row("filter", fmt::format("{}, {} probe{}, {}", d.family, d.probes, d.probes == 1 ? "" : "s", d.hash));
+  row("size",
+      fmt::format("{} bytes{}", grouped(d.bytes), count == 0 ? "" : fmt::format(", {:.2f} bits a key", bits_per_key)));
+  row("fpr", fmt::format("{} predicted", percent(d.fpr)));
+  row("time",
+      fmt::format("{}, {} keys/s, {} thread{}", seconds_text(seconds), rate_text(count / std::max(seconds, 1e-9)),
+                  options.threads, options.threads == 1 ? "" : "s"));
+}
+
+int run(Options& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  check_output(options.output);
+  const AnyHasher hasher = hasher_of(options);
+  read_stdin_if_none(options.keys);
+  Keys keys(options.keys);
+  const bool size_is_known = options.keys_expected != 0 || options.sizing.max_bytes != 0;
+  const Built built = keys.all_mapped() ? build_mapped(options, keys, hasher)
+                      : size_is_known   ? build_streamed(options, keys, hasher)
+                                        : build_from_digests(options, keys, hasher);
+  if (options.keys_expected != 0 && built.record.keys > options.keys_expected) {
+    warn(fmt::format("{} keys came, {} were expected: the false-positive rate is higher than asked for",
+                     grouped(built.record.keys), grouped(options.keys_expected)));
+  }
+  save_filter(*built.filter, options.output, built.record);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  report(options, keys, built, seconds.count());
+  return kYes;
+}
+
+}  // namespace
+
+Command::Run build_command(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("-o,--output", options->output, "The file to write")->type_name("FILE")->required();
+  add_words(
+      app, "--filter", options->family, {"line", "block", "classic"},
+      "line: all probes of a key in one cache line (default); block: half a line, the layout of Parquet; classic: "
+      "smallest and slowest");
+  declare_sizing(app, options->sizing);
+  add_count(
+      app, "--keys-expected", options->keys_expected, "N",
+      "Make room for N keys: nothing is counted or kept beforehand, and filters made for the same N can be merged");
+  declare_threads(app, options->threads);
+  app.add_option("--seed", options->seed, "Seed of the hash; default: 0")->type_name("S");
+  declare_keyed(app, options->keyed);
+  declare_json(app, options->json);
+  declare_keys(app, options->keys);
+  return [options] { return run(*options); };
+}
+
+}  // namespace perhaps::cli

@@ -1,0 +1,67 @@
+// What a command of `perhaps` is: one row of the table in main.cc. Help, man page and completions are made from the
+// rows and from the options that each row declares, so they cannot disagree with the parser.
+#pragma once
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "perhaps/result.h"
+
+namespace perhaps::cli {
+
+// Exit codes, as grep's.
+inline constexpr int kYes = 0;
+inline constexpr int kNo = 1;
+inline constexpr int kError = 2;
+
+// Ends the command with exit code 2 and a message that names the thing and the fact.
+struct Failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+template <class... Args>
+[[noreturn]] void fail(fmt::format_string<Args...> text, Args&&... args) {
+  throw Failure(fmt::format(text, std::forward<Args>(args)...));
+}
+template <class T>
+T take(Result<T> result) {
+  if (!result) throw Failure(result.error().detail);
+  if constexpr (!std::is_void_v<T>) return *std::move(result);
+}
+
+struct Command {
+  using Run = std::function<int()>;
+
+  std::string_view name;
+  std::string_view summary;                    // one line
+  std::string_view detail;                     // paragraphs for --help and the man page
+  std::span<const std::string_view> examples;  // shell lines that run as they stand
+  Run (*declare)(CLI::App&);                   // adds the options; what it returns runs the command
+  bool hidden = false;                         // for packagers: works, but is not advertised
+};
+
+std::span<const Command> commands() noexcept;
+const Command* find_command(std::string_view name) noexcept;
+
+// One function for each row.
+Command::Run build_command(CLI::App&);
+Command::Run query_command(CLI::App&);
+Command::Run add_command(CLI::App&);
+Command::Run info_command(CLI::App&);
+Command::Run merge_command(CLI::App&);
+Command::Run fold_command(CLI::App&);
+Command::Run verify_command(CLI::App&);
+Command::Run size_command(CLI::App&);
+Command::Run bench_command(CLI::App&);
+Command::Run man_command(CLI::App&);
+Command::Run completion_command(CLI::App&);
+
+// Texts made from the table (document.cc).
+std::string help_of_all();
+std::string help_of(const Command& command);
+
+}  // namespace perhaps::cli

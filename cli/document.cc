@@ -1,0 +1,344 @@
+// Help, man page and completions: all from the command table and the options that each command declares.
+#include <algorithm>
+#include <memory>
+
+#include "command.h"
+#include "options.h"
+#include "print.h"
+
+namespace perhaps::cli {
+namespace {
+
+struct OptionText {
+  std::vector<std::string> names;  // "-o", "--output"; empty for a positional
+  std::string value;               // FILE, N, line|block|classic; empty for a flag
+  std::string text;
+  std::string group;
+  bool required = false;
+  bool many = false;
+
+  bool positional() const { return names.empty(); }
+  bool takes_file() const { return value == "FILE" || value == "FILTER"; }
+  std::vector<std::string> choices() const {
+    std::vector<std::string> words;
+    if (value.find('|') == std::string::npos) return words;
+    for (std::size_t from = 0; from <= value.size();) {
+      const std::size_t to = std::min(value.find('|', from), value.size());
+      words.push_back(value.substr(from, to - from));
+      from = to + 1;
+    }
+    return words;
+  }
+  // Up to the first stop: what fits beside a completion.
+  std::string short_text() const {
+    return text.substr(0, std::min({text.find("; "), text.find(". "), text.find(": ")}));
+  }
+};
+
+std::vector<OptionText> options_of(const Command& command) {
+  CLI::App app;
+  const Command::Run keeps_values_alive = command.declare(app);
+  std::vector<OptionText> result;
+  for (const CLI::Option* option : app.get_options()) {
+    OptionText o;
+    for (const auto& name : option->get_snames()) o.names.push_back("-" + name);
+    for (const auto& name : option->get_lnames()) o.names.push_back("--" + name);
+    o.value = option->get_items_expected_max() == 0 ? "" : option->get_type_name();
+    o.text = option == app.get_help_ptr() ? "Print this help" : option->get_description();
+    o.group = option->get_group();
+    o.required = option->get_required();
+    o.many = option->get_items_expected_max() > 1;
+    result.push_back(std::move(o));
+  }
+  // The help option declares itself first and belongs last.
+  std::stable_partition(result.begin(), result.end(),
+                        [](const OptionText& o) { return o.group == "Options" && o.text != "Print this help"; });
+  return result;
+}
+
+std::string usage_of(const Command& command, const std::vector<OptionText>& options) {
+  std::string line = "perhaps " + std::string(command.name);
+  for (const auto& o : options) {
+    if (!o.positional() && o.required) line += fmt::format(" {} {}", o.names[0], o.value);
+  }
+  line += " [options]";
+  for (const auto& o : options) {
+    if (!o.positional()) continue;
+    line += fmt::format(" {}{}", o.required ? o.value : fmt::format("[{}]", o.value), o.many ? "..." : "");
+  }
+  return line;
+}
+
+// Breaks at spaces before column 80.
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t column) {
+  constexpr std::size_t kWidth = 79;
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t space = std::min(text.find(' '), text.size());
+    if (column != indent && column + 1 + space > kWidth) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (column != indent) {
+      out += ' ';
+      ++column;
+    }
+    out += text.substr(0, space);
+    column += space;
+    text.remove_prefix(std::min(space + 1, text.size()));
+  }
+  return out + "\n";
+}
+
+std::string left_of(const OptionText& o) {
+  if (o.positional()) return o.value;
+  const std::string names = fmt::format("{}", fmt::join(o.names, ", "));
+  const std::string aligned = names.starts_with("--") ? "    " + names : names;
+  return o.value.empty() ? aligned : aligned + " " + o.value;
+}
+
+std::string entry(std::string_view left, std::string_view text, std::size_t indent) {
+  std::string out = "  " + std::string(left);
+  if (out.size() + 2 > indent) {
+    out += "\n" + std::string(indent, ' ');
+  } else {
+    out.resize(indent, ' ');
+  }
+  return out + wrapped(text, indent, indent);
+}
+
+// --- roff
+
+std::string roff(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\') {
+      out += "\\e";
+    } else if (c == '-') {
+      out += "\\-";
+    } else if ((c == '.' || c == '\'') && (out.empty() || out.back() == '\n')) {
+      out += std::string("\\&") + c;
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string man_page() {
+  std::string out = fmt::format(
+      ".TH PERHAPS 1 \"\" \"perhaps {}\" \"User Commands\"\n.SH NAME\nperhaps \\- approximate membership: could this "
+      "key be "
+      "in that set?\n.SH SYNOPSIS\n",
+      PERHAPS_VERSION);
+  for (const Command& command : commands()) {
+    if (!command.hidden) out += fmt::format(".B {}\n.br\n", roff(usage_of(command, options_of(command))));
+  }
+  out +=
+      ".SH DESCRIPTION\nA filter is a small file made from a set of keys. Asked for a key it answers\n.I "
+      "perhaps\nor\n.IR no :\n"
+      "\"no\" is certain, \"perhaps\" is wrong at a rate that was chosen when the filter was made, and no key of the "
+      "set "
+      "is ever missed.\n.PP\nSizes and counts may be written 1000000, 1e6, 1.5M (k, M, G, T: powers of 1000) or 64Mi "
+      "(Ki, Mi, "
+      "Gi, Ti: powers of 1024). A command that is not listed here is looked for as a program\n.BI perhaps\\- "
+      "COMMAND\nbeside "
+      "this one, in libexec/perhaps, and in PATH.\n.SH COMMANDS\n";
+  for (const Command& command : commands()) {
+    if (command.hidden) continue;
+    const auto options = options_of(command);
+    const std::string summary(command.summary);
+    out += fmt::format(".SS {}\n.B {}\n.PP\n{}.\n", command.name, roff(usage_of(command, options)), roff(summary));
+    if (!command.detail.empty()) out += roff(command.detail) + "\n";
+    for (const auto& o : options) {
+      if (o.positional()) {
+        out += fmt::format(".TP\n.I {}\n{}.\n", roff(o.value), roff(o.text));
+      } else {
+        std::vector<std::string> names;
+        for (const auto& name : o.names) names.push_back("\\fB" + roff(name) + "\\fR");
+        out += fmt::format(".TP\n{}{}\n{}.\n", fmt::join(names, ", "),
+                           o.value.empty() ? "" : " \\fI" + roff(o.value) + "\\fR", roff(o.text));
+      }
+    }
+    if (!command.examples.empty()) {
+      out += ".PP\nExamples:\n.PP\n.nf\n";
+      for (const auto& example : command.examples) out += ".RS\n" + roff(example) + "\n.RE\n";
+      out += ".fi\n";
+    }
+  }
+  out +=
+      ".SH EXIT STATUS\n.TP\n.B 0\nDone; for\n.BR query :\nsome key was selected.\n.TP\n.B 1\n.BR query :\nno key was "
+      "selected;\n.BR verify :\na key is missing.\n.TP\n.B 2\nAn error; no file was changed.\n.TP\n.BR 130 , \" 143\"\n"
+      "Interrupted by Ctrl\\-C or SIGTERM; no file was changed.\n"
+      ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf set, nothing is printed in bold, not even on a terminal.\n.TP\n.B "
+      "PERHAPS_ISA\n"
+      "Forces a batch kernel, such as\n.BR portable .\n";
+  return out;
+}
+
+// --- completions
+
+std::string visible_commands() {
+  std::vector<std::string_view> names;
+  for (const Command& command : commands()) {
+    if (!command.hidden) names.push_back(command.name);
+  }
+  return fmt::format("{}", fmt::join(names, " "));
+}
+
+std::string bash_completion() {
+  std::string out = fmt::format(
+      "# bash completion for perhaps\n_perhaps() {{\n  local cur=${{COMP_WORDS[COMP_CWORD]}} "
+      "prev=${{COMP_WORDS[COMP_CWORD-1]}}\n  COMPREPLY=()\n  if ((COMP_CWORD == 1)); then\n    COMPREPLY=($(compgen -W "
+      "\"{} "
+      "help --help --version\" -- \"$cur\"))\n    return\n  fi\n  case ${{COMP_WORDS[1]}}:$prev in\n",
+      visible_commands());
+  std::string flags;
+  for (const Command& command : commands()) {
+    if (command.hidden) continue;
+    std::vector<std::string> names;
+    for (const auto& o : options_of(command)) {
+      if (o.positional()) continue;
+      for (const auto& name : o.names) names.push_back(name);
+      std::vector<std::string> patterns;
+      for (const auto& name : o.names) patterns.push_back(fmt::format("{}:{}", command.name, name));
+      if (const auto choices = o.choices(); !choices.empty()) {
+        out += fmt::format("    {})\n      COMPREPLY=($(compgen -W \"{}\" -- \"$cur\"))\n      return ;;\n",
+                           fmt::join(patterns, "|"), fmt::join(choices, " "));
+      } else if (!o.value.empty()) {
+        out += fmt::format("    {})\n      return ;;\n", fmt::join(patterns, "|"));
+      }
+    }
+    flags +=
+        fmt::format("    {}) COMPREPLY=($(compgen -W \"{}\" -- \"$cur\")) ;;\n", command.name, fmt::join(names, " "));
+  }
+  // An empty reply leaves file names to readline (-o default).
+  return out + "  esac\n  [[ $cur == -* ]] || return\n  case ${COMP_WORDS[1]} in\n" + flags +
+         "  esac\n}\ncomplete -o default -F _perhaps perhaps\n";
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+std::string zsh_completion() {
+  const auto quoted = [](std::string text) {
+    for (const char* c : {"[", "]", ":"}) text = replaced(text, c, std::string("\\") + c);
+    return replaced(text, "'", "'\\''");
+  };
+  std::string out = "#compdef perhaps\n_perhaps() {\n  local -a commands=(\n";
+  for (const Command& command : commands()) {
+    if (!command.hidden) out += fmt::format("    '{}:{}'\n", command.name, quoted(std::string(command.summary)));
+  }
+  out +=
+      "  )\n  if ((CURRENT == 2)); then\n    _describe command commands\n    return\n  fi\n  local command=$words[2]\n "
+      " shift "
+      "words\n  ((CURRENT--))\n  case $command in\n";
+  for (const Command& command : commands()) {
+    if (command.hidden) continue;
+    out += fmt::format("    {})\n      _arguments -s", command.name);
+    int place = 1;
+    for (const auto& o : options_of(command)) {
+      const auto choices = o.choices();
+      const std::string action = !choices.empty() ? fmt::format("({})", fmt::join(choices, " "))
+                                 : o.takes_file() ? "_files"
+                                                  : "";
+      const std::string value =
+          o.value.empty() ? "" : fmt::format(":{}:{}", choices.empty() ? o.value : "word", action);
+      const std::string repeat = o.many ? "*" : "";
+      if (o.positional()) {
+        out += fmt::format(" \\\n        '{}{}'", o.many ? "*" : std::to_string(place++), value);
+      } else if (o.names.size() == 1) {
+        out += fmt::format(" \\\n        '{}{}[{}]{}'", repeat, o.names[0], quoted(o.short_text()), value);
+      } else {
+        out += fmt::format(" \\\n        {}{{{}}}'[{}]{}'",
+                           o.many ? "'*'" : fmt::format("'({})'", fmt::join(o.names, " ")), fmt::join(o.names, ","),
+                           quoted(o.short_text()), value);
+      }
+    }
+    out += " ;;\n";
+  }
+  return out + "  esac\n}\n_perhaps \"$@\"\n";
+}
+
+std::string fish_completion() {
+  const auto quoted = [](std::string text) {
+    return "'" + replaced(replaced(std::move(text), "\\", "\\\\"), "'", "\\'") + "'";
+  };
+  std::string out = "# fish completion for perhaps\n";
+  for (const Command& command : commands()) {
+    if (command.hidden) continue;
+    out += fmt::format("complete -c perhaps -f -n __fish_use_subcommand -a {} -d {}\n", command.name,
+                       quoted(std::string(command.summary)));
+    for (const auto& o : options_of(command)) {
+      if (o.positional()) continue;
+      out += fmt::format("complete -c perhaps -n '__fish_seen_subcommand_from {}'", command.name);
+      for (const auto& name : o.names) {
+        out += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
+      }
+      if (const auto choices = o.choices(); !choices.empty()) {
+        out += fmt::format(" -x -a '{}'", fmt::join(choices, " "));
+      } else if (o.takes_file()) {
+        out += " -r -F";
+      } else if (!o.value.empty()) {
+        out += " -x";
+      }
+      out += " -d " + quoted(o.short_text()) + "\n";
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string help_of_all() {
+  std::string out = bold("perhaps") + ": could this key be in that set? A filter answers perhaps or no.\n\n";
+  out += bold("Usage:") + " perhaps COMMAND [options] ...\n\n" + bold("Commands:") + "\n";
+  for (const Command& command : commands()) {
+    if (!command.hidden) out += entry(command.name, command.summary, 12);
+  }
+  out += "\n" + bold("To begin:") + "\n";
+  for (const char* name : {"build", "query", "info"}) out += "  " + std::string(find_command(name)->examples[0]) + "\n";
+  return out + "\nperhaps COMMAND --help tells more, as does man perhaps; perhaps --version.\n";
+}
+
+std::string help_of(const Command& command) {
+  const auto options = options_of(command);
+  const std::string usage = usage_of(command, options);
+  std::string out = bold("perhaps " + std::string(command.name)) + ": " + std::string(command.summary) + "\n\n";
+  out += bold("Usage:") + " " + usage + "\n";
+  if (!command.detail.empty()) out += "\n" + wrapped(command.detail, 0, 0);
+  std::string group;
+  out += "\n";
+  for (const auto& o : options) {
+    if (o.positional()) out += entry(left_of(o), o.text, 24);
+  }
+  for (const auto& o : options) {
+    if (o.positional()) continue;
+    if (o.group != group) out += "\n" + bold(o.group + ":") + "\n";
+    group = o.group;
+    out += entry(left_of(o), o.text, 24);
+  }
+  if (!command.examples.empty()) out += "\n" + bold("Examples:") + "\n";
+  for (const auto& example : command.examples) out += fmt::format("  {}\n", example);
+  return out;
+}
+
+Command::Run man_command(CLI::App&) {
+  return [] {
+    Out().write(man_page());
+    return kYes;
+  };
+}
+
+Command::Run completion_command(CLI::App& app) {
+  auto shell = std::make_shared<std::string>();
+  add_words(app, "shell", *shell, {"bash", "zsh", "fish"}, "Which shell")->required();
+  return [shell] {
+    Out().write(*shell == "bash" ? bash_completion() : *shell == "zsh" ? zsh_completion() : fish_completion());
+    return kYes;
+  };
+}
+
+}  // namespace perhaps::cli

@@ -1,0 +1,131 @@
+// Keys as a command line names them: files, standard input, literals; lines or binary records; a field of each record.
+//
+//   Source   one opened input: a mapped file, or a pipe or a compressed file, read in blocks of whole records
+//   Parser   a block -> batches of records and of their keys, without a string per key
+//   Keys     all of them in order, one after the other or shared out among threads
+//
+// A *record* is what the input holds and what `query` prints again; its *key* is what is hashed: the record itself, or
+// its field, trimmed, lower-cased, decoded from hex.
+#pragma once
+#include <CLI/App.hpp>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "perhaps/any_filter.h"
+#include "print.h"
+
+namespace perhaps::cli {
+
+enum class KeysAs : std::uint8_t { lines, nul, hex, len32, u64 };
+
+struct KeyOptions {
+  std::vector<std::string> files;     // "-" is standard input
+  std::vector<std::string> literals;  // of -e
+  KeysAs as = KeysAs::lines;
+  std::uint32_t field = 0;  // 1 is the first; 0: the whole record
+  char delimiter = '\t';
+  bool lower = false;
+  bool trim = false;
+
+  bool key_is_record() const noexcept { return as != KeysAs::hex && field == 0 && !lower && !trim; }
+};
+
+// --keys-as, -0, --field, --delimiter, --lower, --trim
+void declare_key_format(CLI::App& app, KeyOptions& options);
+// The same, -e, and the positional files.
+void declare_keys(CLI::App& app, KeyOptions& options);
+
+// Standard input if nothing was named; refuses options that do not go together.
+void read_stdin_if_none(KeyOptions& options);
+void check_key_format(const KeyOptions& options);
+
+// The digests of keys: bytes, but u64 records are numbers, as the library hashes them.
+void digest_keys(const AnyHasher& hasher, KeysAs as, std::span<const Bytes> keys,
+                 std::span<std::uint64_t> out) noexcept;
+// Bit i % 64 of answers[i / 64] belongs to keys[i].
+void ask(const AnyFilter& filter, KeysAs as, std::span<const Bytes> keys, std::span<std::uint64_t> answers);
+
+struct Batch {
+  std::span<const Bytes> keys;
+  std::span<const Bytes> records;  // as many; without separator or length
+};
+
+class Source {
+ public:
+  // Opens and looks at the first bytes; throws Failure.
+  static std::unique_ptr<Source> open(const std::string& path, KeysAs as);
+  virtual ~Source() = default;
+
+  const std::string& name() const noexcept { return name_; }
+  virtual bool mapped() const noexcept { return false; }
+  virtual std::uint64_t size() const noexcept { return 0; }  // in bytes as stored; 0 if unknown
+
+  // The next block of whole records, empty at the end. `stored` becomes the bytes of the input it took. A block is
+  // valid until the next call; those of a mapped source stay, and may be asked for by several threads.
+  virtual Bytes next(std::uint64_t& stored) = 0;
+  virtual void rewind() {}
+  // "file:line" or "file: record 7", for messages.  REQUIRES: `at` is in the last block, or the source is mapped
+  virtual std::string place(const std::byte* at) const = 0;
+
+ protected:
+  Source(std::string name, KeysAs as) : name_(std::move(name)), as_(as) {}
+  std::string name_;
+  KeysAs as_;
+};
+
+class Parser {
+ public:
+  static constexpr std::size_t kColumn = 1024;
+
+  explicit Parser(const KeyOptions& options) : options_(options) {}
+
+  // Takes up to kColumn records off the front of `block`; false if it is empty.
+  bool next(const Source& source, Bytes& block, Batch& batch);
+  // REQUIRES: options.literals.size() - from > 0
+  Batch literals(std::size_t from);
+
+ private:
+  struct Bad {
+    std::size_t record;
+    std::string what;
+  };
+  void make_keys(std::size_t count);  // throws Bad
+
+  const KeyOptions& options_;
+  Bytes records_[kColumn];
+  Bytes keys_[kColumn];
+  std::vector<std::byte> scratch_;  // decoded and lower-cased keys of one batch
+};
+
+class Keys {
+ public:
+  // Opens every file, so that a missing one is an error before any work is done. `options` must outlive *this.
+  explicit Keys(const KeyOptions& options);
+
+  bool all_mapped() const noexcept;
+  std::uint64_t stored_bytes() const noexcept;  // 0 if unknown
+  bool empty() const noexcept { return sources_.empty() && options_.literals.empty(); }
+  std::string names() const;  // for reports
+
+  // REQUIRES: all_mapped()
+  std::uint64_t count(unsigned threads);
+
+  // In order. `use(batch, source)`: source is null for literals; false ends it. `block_done` after each block.
+  using Use = std::function<bool(const Batch&, const Source*)>;
+  void for_each(Progress& progress, const Use& use, const std::function<void()>& block_done = {});
+  // In any order, from `threads` threads.  REQUIRES: all_mapped()
+  void for_each_parallel(unsigned threads, Progress& progress,
+                         const std::function<void(unsigned thread, const Batch&)>& use);
+
+ private:
+  void share_out(unsigned threads, const std::function<void(unsigned, Source&, Bytes, std::uint64_t)>& use);
+
+  const KeyOptions& options_;
+  std::vector<std::unique_ptr<Source>> sources_;
+};
+
+}  // namespace perhaps::cli

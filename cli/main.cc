@@ -1,0 +1,188 @@
+// perhaps: the command line. This file is the command table; each command is a file of its own.
+//
+// A word that is not in the table is looked for as a program `perhaps-WORD`, as git does: commands that link a storage
+// engine live there, and this tool stays light.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <new>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+
+#include "command.h"
+#include "perhaps/detail/config.h"
+#include "print.h"
+
+namespace perhaps::cli {
+namespace {
+
+using Examples = const std::string_view[];
+
+constexpr Examples kBuild = {
+    "perhaps build -o seen.perhaps keys.txt",
+    "zcat keys.gz | perhaps build -o seen.perhaps --fpr 0.001",
+    "perhaps build -o mail.perhaps --field 2 --delimiter , --lower --trim people.csv",
+    "perhaps build -o small.perhaps --max-bytes 64Ki keys.txt more.txt",
+};
+constexpr Examples kQuery = {
+    "perhaps query seen.perhaps -e hello",
+    "perhaps query seen.perhaps new.txt > known.txt",
+    "cat new.txt | perhaps query -v seen.perhaps > certainly-new.txt",
+    "perhaps query -c mail.perhaps --field 2 --delimiter , --lower people.csv",
+};
+constexpr Examples kAdd = {
+    "perhaps add seen.perhaps more.txt",
+    "perhaps add seen.perhaps -e hello -e world",
+};
+constexpr Examples kMerge = {
+    "perhaps merge -o all.perhaps monday.perhaps tuesday.perhaps",
+    "perhaps merge --intersect -o both.perhaps monday.perhaps tuesday.perhaps",
+};
+constexpr Examples kFold = {
+    "perhaps fold -o half.perhaps monday.perhaps",
+    "perhaps fold -o quarter.perhaps --times 2 monday.perhaps",
+};
+constexpr Examples kVerify = {
+    "perhaps verify seen.perhaps --keys keys.txt",
+    "perhaps verify seen.perhaps --keys keys.txt --absent absent.txt --json",
+};
+constexpr Examples kInfo = {
+    "perhaps info seen.perhaps",
+    "perhaps info --json seen.perhaps mail.perhaps",
+};
+constexpr Examples kSize = {
+    "perhaps size --keys 1e9 --fpr 0.001",
+    "perhaps size --keys 50M --max-bytes 64Mi",
+};
+constexpr Examples kBench = {
+    "perhaps bench --keys 100k",
+};
+
+constexpr Command kCommands[] = {
+    {"build", "make a filter file from keys",
+     "Reads keys and writes a filter of them to a file. The number of keys need not be known: files are read twice, "
+     "the "
+     "first time to count; for a pipe, 8 bytes are kept for each key until the end. The file appears, or replaces the "
+     "old "
+     "one, only when it is whole.",
+     kBuild, &build_command},
+    {"query", "print the keys that are perhaps in a filter",
+     "Prints the records whose key is perhaps in the filter, in their order and as they were written; with -v the ones "
+     "that are certainly not in it. Exit code: 0 if any was printed (or would have been), 1 if none, 2 on an error. "
+     "Binary records (--keys-as len32 or u64) are printed as they came.",
+     kQuery, &query_command},
+    {"add", "add keys to a filter file",
+     "Writes a new file with the old keys and the new ones, which replaces the old file when it is whole. A filter "
+     "that is "
+     "given many more keys than it was made for answers perhaps too often: add warns of that.",
+     kAdd, &add_command},
+    {"info", "tell everything about filter files", "", kInfo, &info_command},
+    {"merge", "unite filters, or intersect them",
+     "The filters must have the same family, size and hash: build them with the same --keys-expected. The union is "
+     "exactly "
+     "the filter of all the keys. The intersection holds every key that is in all of them, and answers perhaps "
+     "somewhat "
+     "more often than a filter made of those keys alone.",
+     kMerge, &merge_command},
+    {"fold", "halve a filter",
+     "The result is exactly the filter that the same keys would have made at half the size, so its false-positive rate "
+     "is "
+     "higher. The number of lines, blocks or bits must be even.",
+     kFold, &fold_command},
+    {"verify", "prove that no key is missing, and measure the false-positive rate",
+     "Asks for every key of --keys: each must be answered perhaps. Then asks for keys that are not in the filter: "
+     "those of "
+     "--absent, or random ones. Exit code: 1 if a key is missing, 2 on an error.",
+     kVerify, &verify_command},
+    {"size", "how large would a filter be", "What each family needs for the keys, or reaches with the memory.", kSize,
+     &size_command},
+    {"bench", "measure the families on this machine", "", kBench, &bench_command},
+    {"man", "print the man page", "", {}, &man_command, true},
+    {"completion", "print a shell's completions", "", {}, &completion_command, true},
+};
+
+// The folder of this program, its libexec, and PATH.
+void run_elsewhere(const std::string& name, char** argv) {
+  std::error_code ignored;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  if (!self.empty()) {
+    const auto folder = self.parent_path();
+    for (const auto& path : {folder / name, folder.parent_path() / "libexec" / "perhaps" / name}) {
+      ::execv(path.c_str(), argv);
+    }
+  }
+  ::execvp(name.c_str(), argv);
+}
+
+[[noreturn]] void fail_unknown(std::string_view word) {
+  std::string like;
+  for (const Command& command : kCommands) {
+    if (!command.hidden && command.name.substr(0, 2) == word.substr(0, 2))
+      like = fmt::format("; did you mean {}?", command.name);
+  }
+  fail("'{}' is not a command{} (see perhaps --help)", word, like);
+}
+
+int run(int argc, char** argv) {
+  const std::string_view word = argc < 2 ? std::string_view("--help") : argv[1];
+  if (word == "--version" || word == "-V") {
+    fmt::print("perhaps {}\n", PERHAPS_VERSION);
+    return kYes;
+  }
+  if (word == "--help" || word == "-h" || word == "help") {
+    const Command* about = argc > 2 ? find_command(argv[2]) : nullptr;
+    if (argc > 2 && about == nullptr) fail_unknown(argv[2]);
+    Out().write(about == nullptr ? help_of_all() : help_of(*about));
+    return argc < 2 ? kError : kYes;
+  }
+  if (word.starts_with('-')) fail("{}: an option needs a command before it (see perhaps --help)", word);
+  const Command* command = find_command(word);
+  if (command == nullptr) {
+    if (word.find('/') == std::string_view::npos) run_elsewhere("perhaps-" + std::string(word), argv + 1);
+    fail_unknown(word);
+  }
+  set_command_name(command->name);
+  CLI::App app("", "perhaps " + std::string(command->name));
+  const Command::Run work = command->declare(app);
+  try {
+    app.parse(argc - 1, argv + 1);
+  } catch (const CLI::CallForHelp&) {
+    Out().write(help_of(*command));
+    return kYes;
+  } catch (const CLI::ParseError& error) {
+    fail("{} (see perhaps {} --help)", error.what(), command->name);
+  }
+  return work();
+}
+
+}  // namespace
+
+std::span<const Command> commands() noexcept { return kCommands; }
+const Command* find_command(std::string_view name) noexcept {
+  for (const Command& command : kCommands) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
+}
+
+}  // namespace perhaps::cli
+
+int main(int argc, char** argv) {
+  using namespace perhaps::cli;
+  catch_signals();
+  try {
+    return run(argc, argv);
+  } catch (const Failure& failure) {
+    say("", failure.what());
+  } catch (const Interrupted& interrupted) {
+    return 128 + interrupted.signal;
+  } catch (const std::bad_alloc&) {
+    say("", "out of memory");
+  } catch (const std::exception& error) {
+    say("", error.what());
+  }
+  return kError;
+}

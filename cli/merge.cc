@@ -1,0 +1,66 @@
+// perhaps merge: several filters of one shape become one.
+#include "command.h"
+#include "options.h"
+#include "print.h"
+
+namespace perhaps::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> filters;
+  std::string output;
+  OpenArgs open;
+  bool intersect = false;
+  bool json = false;
+};
+
+int run(const Options& options) {
+  check_output(options.output);
+  std::unique_ptr<AnyMutable> result;
+  Record record;
+  Progress progress("merging", 0);
+  for (const std::string& path : options.filters) {
+    const Opened opened = open_filter(path, options.open);
+    const Record theirs = opened.file.header().record;
+    if (result == nullptr) {
+      result = load_filter(opened.file);
+      record = theirs;
+      continue;
+    }
+    const auto done = options.intersect ? result->intersect(*opened.filter) : result->unite(*opened.filter);
+    if (!done) fail("{} and {} cannot be merged: {}", options.filters.front(), path, done.error().detail);
+    record.keys += theirs.keys;
+    record.capacity = std::max(record.capacity, theirs.capacity);
+    progress.advance(opened.filter->byte_size(), 0);
+  }
+  Description d = result->describe();
+  if (options.intersect) record.keys = static_cast<std::uint64_t>(std::max(0.0, d.keys_estimated + 0.5));
+  save_filter(*result, options.output, record);
+  if (options.json) {
+    Json json;
+    json.add("file", options.output).add("filters", static_cast<std::uint64_t>(options.filters.size()));
+    json.add("keys", record.keys).add("keys_distinct", d.keys_estimated).add("bytes", d.bytes);
+    json.add("fill", d.fill).add("fpr", d.fpr);
+    Out().write(json.text() + "\n");
+  } else {
+    Out().write(fmt::format("{}: {} of {} filters, about {} distinct keys, fpr {}\n", options.output,
+                            options.intersect ? "intersection" : "union", options.filters.size(),
+                            grouped(d.keys_estimated), percent(d.fpr)));
+  }
+  warn_if_saturated(options.output, d, record);
+  return kYes;
+}
+
+}  // namespace
+
+Command::Run merge_command(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("filters", options->filters, "Filter files")->type_name("FILTER")->required();
+  app.add_option("-o,--output", options->output, "The file to write")->type_name("FILE")->required();
+  app.add_flag("--intersect", options->intersect, "Keep what is in all of them");
+  declare_json(app, options->json);
+  declare_open(app, options->open);
+  return [options] { return run(*options); };
+}
+
+}  // namespace perhaps::cli

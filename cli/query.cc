@@ -1,0 +1,118 @@
+// perhaps query: which of these keys are perhaps in the filter? With the habits of grep.
+#include <unistd.h>
+
+#include <array>
+#include <bit>
+
+#include "command.h"
+#include "keys.h"
+#include "options.h"
+#include "print.h"
+
+namespace perhaps::cli {
+namespace {
+
+struct Options {
+  std::string filter;
+  KeyOptions keys;
+  OpenArgs open;
+  bool invert = false;
+  bool count = false;
+  bool quiet = false;
+  bool numbers = false;
+  bool json = false;
+  std::uint64_t most = UINT64_MAX;
+};
+
+// Puts a record back as it came.
+void print_record(Out& out, KeysAs as, Bytes record, bool literal) {
+  if (as == KeysAs::len32 && !literal) {
+    const auto size = static_cast<std::uint32_t>(record.size());
+    for (unsigned i = 0; i < 4; ++i) out.write(static_cast<char>(size >> (8 * i)));
+  }
+  out.write(record);
+  if (as == KeysAs::nul && !literal) {
+    out.write('\0');
+  } else if (literal || as == KeysAs::lines || as == KeysAs::hex) {
+    out.write('\n');
+  }
+}
+
+int run(Options& options) {
+  if (options.numbers && (options.keys.as == KeysAs::len32 || options.keys.as == KeysAs::u64)) {
+    fail("-n: binary records (--keys-as len32 or u64) have no line to put a number on");
+  }
+  read_stdin_if_none(options.keys);
+  Keys keys(options.keys);
+  const Opened opened = open_filter(options.filter, options.open);
+  const bool prints = !options.quiet && !options.count && !options.json;
+  const bool with_name = options.numbers && options.keys.files.size() > 1;
+
+  std::uint64_t asked = 0;
+  std::uint64_t selected = 0;
+  std::uint64_t number = 0;  // of the record, in its source
+  const Source* current = nullptr;
+  Out out;
+  std::array<std::uint64_t, Parser::kColumn / 64> answers;
+  const auto use = [&](const Batch& batch, const Source* source) {
+    if (source != current) current = source, number = 0;
+    ask(*opened.filter, options.keys.as, batch.keys, answers);
+    asked += batch.keys.size();
+    for (std::size_t word = 0; word * 64 < batch.keys.size(); ++word) {
+      const std::size_t left = batch.keys.size() - word * 64;
+      const std::uint64_t all = left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
+      std::uint64_t hits = (options.invert ? ~answers[word] : answers[word]) & all;
+      if (!prints && selected + 64 <= options.most && !(options.quiet && hits != 0)) {
+        selected += static_cast<std::uint64_t>(std::popcount(hits));
+        continue;
+      }
+      for (; hits != 0; hits &= hits - 1) {
+        if (selected == options.most) return false;
+        ++selected;
+        if (options.quiet) return false;
+        if (!prints) continue;
+        const std::size_t i = word * 64 + static_cast<std::size_t>(std::countr_zero(hits));
+        if (options.numbers) {
+          if (with_name) out.write((source == nullptr ? "-e" : source->name()) + ":");
+          out.write(fmt::format("{}:", number + i + 1));
+        }
+        print_record(out, options.keys.as, batch.records[i], source == nullptr);
+      }
+    }
+    number += batch.keys.size();
+    return selected < options.most;
+  };
+  if (options.most != 0) {
+    // Whoever types or tails sees an answer as soon as there is one.
+    Progress progress("asking", keys.stored_bytes());
+    keys.for_each(progress, use, [&] {
+      if (current != nullptr && !current->mapped()) out.flush();
+    });
+  }
+  if (options.json) {
+    Json json;
+    json.add("keys", asked).add("selected", selected).add("inverted", options.invert);
+    if (!options.quiet) out.write(json.text() + "\n");
+  } else if (options.count && !options.quiet) {
+    out.write(fmt::format("{}\n", selected));
+  }
+  return selected != 0 ? kYes : kNo;
+}
+
+}  // namespace
+
+Command::Run query_command(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("filter", options->filter, "The filter file")->type_name("FILTER")->required();
+  app.add_flag("-v,--invert-match", options->invert, "Select the keys that are certainly not in the filter");
+  app.add_flag("-c,--count", options->count, "Print only how many are selected");
+  app.add_flag("-q,--quiet", options->quiet, "Print nothing and stop at the first: the exit code tells");
+  app.add_flag("-n,--line-number", options->numbers, "Print the number of each record in its file before it");
+  add_count(app, "-m,--max-count", options->most, "NUM", "Stop after NUM are selected", 0);
+  declare_json(app, options->json);
+  declare_open(app, options->open);
+  declare_keys(app, options->keys);
+  return [options] { return run(*options); };
+}
+
+}  // namespace perhaps::cli
