@@ -1,0 +1,75 @@
+// Promise: memory of a filter is zeroed, aligned, a value, and refused with bad_alloc. Would notice: a table that is
+// not at a line or a huge page, that is dirty, that is shared by its copy, or that is smaller than it says.
+#include "perhaps/memory.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <new>
+
+#include "perhaps/line_bloom.h"
+
+namespace perhaps {
+namespace {
+
+bool zeroed(const Memory& m) {
+  return std::ranges::all_of(m.bytes(), [](std::byte b) { return b == std::byte{0}; });
+}
+std::uintptr_t address(const Memory& m) { return reinterpret_cast<std::uintptr_t>(m.data()); }
+
+TEST(Memory, IsZeroedAlignedAndWritableToItsEnd) {
+  for (const std::uint64_t size : {std::uint64_t{1}, std::uint64_t{8}, std::uint64_t{63}, std::uint64_t{64},
+                                   std::uint64_t{65}, std::uint64_t{100'000}, Memory::kHugeFrom - 1, Memory::kHugeFrom,
+                                   Memory::kHugeFrom + 1, std::uint64_t{9'000'001}}) {
+    // Twice, so that the second may get what the first has dirtied.
+    for (int turn = 0; turn < 2; ++turn) {
+      Memory m(size);
+      ASSERT_EQ(m.size(), size);
+      EXPECT_EQ(address(m) % 64, 0u);
+      EXPECT_TRUE(zeroed(m)) << size;
+      EXPECT_TRUE(size < Memory::kHugeFrom || address(m) % (2 << 20) == 0) << size;
+      std::ranges::fill(m.bytes(), std::byte{0xff});
+    }
+  }
+}
+
+TEST(Memory, OfNothingIsNothing) {
+  Memory m(0);
+  EXPECT_EQ(m.size(), 0u);
+  const Memory copy = m;
+  EXPECT_EQ(copy.size(), 0u);
+  EXPECT_EQ(Memory().data(), nullptr);
+}
+
+TEST(Memory, CopiesAreEqualAndApart) {
+  for (const std::uint64_t size : {std::uint64_t{1000}, Memory::kHugeFrom + 77}) {
+    Memory a(size);
+    for (std::uint64_t i = 0; i < size; ++i) a.data()[i] = static_cast<std::byte>(i * 31);
+    Memory b = a;
+    ASSERT_NE(a.data(), b.data());
+    EXPECT_TRUE(std::ranges::equal(a.bytes(), b.bytes()));
+    b.data()[0] = std::byte{99};
+    EXPECT_EQ(a.data()[0], std::byte{0});
+    const std::byte* where = b.data();
+    Memory c = std::move(b);
+    EXPECT_EQ(c.data(), where);
+    EXPECT_EQ(b.data(), nullptr);
+    EXPECT_EQ(b.size(), 0u);
+    a = std::move(c);
+    EXPECT_EQ(a.data(), where);
+    a = a;
+    EXPECT_EQ(a.data()[0], std::byte{99});
+  }
+}
+
+TEST(Memory, TooMuchIsBadAlloc) {
+  for (const std::uint64_t size :
+       {UINT64_MAX, UINT64_MAX / 2, UINT64_MAX - 4096, std::uint64_t{1} << 62, std::uint64_t{1} << 50}) {
+    EXPECT_THROW(Memory{size}, std::bad_alloc) << size;
+  }
+  EXPECT_THROW(LineBloom(LineShape{.lines = UINT64_MAX / 512, .probes = 8}), std::bad_alloc);
+  EXPECT_THROW(LineBloom({.keys = std::uint64_t{1} << 60, .fpr = 0.01}), std::bad_alloc);
+}
+
+}  // namespace
+}  // namespace perhaps
