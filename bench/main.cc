@@ -25,6 +25,7 @@
 #include "contender.h"
 #include "fpr.h"
 #include "kernel/table.h"
+#include "number.h"
 #include "perhaps/hash.h"
 #include "report.h"
 #include "stopwatch.h"
@@ -126,14 +127,6 @@ Options parse(int argc, char** argv) {
   return options;
 }
 
-// Keys are the values of a bijection of 64 bits (splitmix64): numbers of different ranges are different keys, so
-// absent keys are absent by construction.
-std::uint64_t key_number(std::uint64_t i) {
-  std::uint64_t x = (i + 1) * 0x9e3779b97f4a7c15u;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-  return x ^ x >> 31;
-}
 constexpr std::uint64_t kAbsent = std::uint64_t{1} << 40;  // Numbers of absent keys begin here,
 constexpr std::uint64_t kNeverAsked = kAbsent << 1;        // those that only measure the rate here.
 
@@ -507,7 +500,7 @@ int run(const Options& options) {
   }
   bench.run<std::string_view>(text_keys, strings);
   if (!options.json.empty()) write_json(options.json, about, bench.tables());
-  if (!options.svg.empty()) write_svg(options.svg, bench.tables());
+  if (!options.svg.empty()) write_svg(options.svg, bench.tables(), measured_rates(options.seed));
   return bench.refused() ? 1 : 0;
 }
 

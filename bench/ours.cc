@@ -161,22 +161,24 @@ class Limit : public Asking<Limit, std::uint64_t> {
 
   template <class Mix>
   std::uint64_t sum(Keys keys, std::size_t distance, Mix mix) const {
-    const std::byte* const table = memory_.data();
-    const auto at = [&](std::size_t i) { return table + detail::scale(mix(keys[i]), lines_) * kLineBytes; };
+    const auto line_of = [table = memory_.data(), lines = lines_, mix](std::uint64_t key) {
+      return table + detail::scale(mix(key), lines) * kLineBytes;
+    };
+    const auto bit = [](const std::byte* line) { return detail::load<std::uint64_t>(line) & 1; };
     std::uint64_t result = 0;
     if (distance == 0) {
-      for (std::size_t i = 0; i < keys.size(); ++i) result += detail::load<std::uint64_t>(at(i)) & 1;
+      for (const std::uint64_t key : keys) result += bit(line_of(key));
       return result;
     }
     std::array<const std::byte*, kRing> ring;
     const std::size_t primed = std::min(distance, keys.size());
-    for (std::size_t i = 0; i < primed; ++i) detail::prefetch_read(ring[i] = at(i));
+    for (std::size_t i = 0; i < primed; ++i) detail::prefetch_read(ring[i] = line_of(keys[i]));
     std::size_t i = 0;
     for (; i + distance < keys.size(); ++i) {
-      detail::prefetch_read(ring[(i + distance) % kRing] = at(i + distance));
-      result += detail::load<std::uint64_t>(ring[i % kRing]) & 1;
+      detail::prefetch_read(ring[(i + distance) % kRing] = line_of(keys[i + distance]));
+      result += bit(ring[i % kRing]);
     }
-    for (; i < keys.size(); ++i) result += detail::load<std::uint64_t>(ring[i % kRing]) & 1;
+    for (; i < keys.size(); ++i) result += bit(ring[i % kRing]);
     return result;
   }
 
