@@ -221,7 +221,7 @@ class Bench {
       result.push_back({.section = "build",
                         .keys = n,
                         .mix = {},
-                        .columns = {"1 thread", "1 thread, wall", "2 threads, wall"},
+                        .columns = {"1 thread", "1 thread, wall", "2 threads, wall", "2 threads, cpu"},
                         .rows = {}});
     for (const char* mix : {"absent", "mixed", "present"}) {
       if (quick && std::strcmp(mix, "absent") != 0) continue;
@@ -283,6 +283,7 @@ void Bench::build(Table* table, std::vector<Alive<Key>>& alive, std::span<const 
         pin_.up();
         timed("1 thread, wall", 1, CLOCK_MONOTONIC);
         timed("2 threads, wall", 2, CLOCK_MONOTONIC);
+        timed("2 threads, cpu", 2, CLOCK_PROCESS_CPUTIME_ID);
         pin_.down();
       }
       timed("1 thread", 1, CLOCK_THREAD_CPUTIME_ID);

@@ -1,5 +1,7 @@
 // Our own filters, and the limit. Compiled twice: for the CPU the distribution builds for, and (into a module, together
 // with a second copy of the library) for the CPU at hand.
+#include <sys/mman.h>
+
 #include <cmath>
 #include <limits>
 
@@ -31,7 +33,13 @@ template <class F, class Key>
 class Ours : public Asking<Ours<F, Key>, Key> {
  public:
   using typename Asking<Ours<F, Key>, Key>::Keys;
-  Ours(std::uint64_t keys, double bits_per_key) : filter_({.keys = keys, .bits_per_key = bits_per_key}) {}
+  Ours(std::uint64_t keys, double bits_per_key, bool small_pages = false)
+      : filter_({.keys = keys, .bits_per_key = bits_per_key}) {
+    // Before the first byte is touched; smaller tables are not on huge pages anyway.
+    if (small_pages && filter_.byte_size() >= Memory::kHugeFrom) {
+      madvise(filter_.writable_bytes().data(), filter_.byte_size(), MADV_NOHUGEPAGE);
+    }
+  }
 
   std::uint64_t bytes() const override { return filter_.byte_size(); }
   double fpr(std::uint64_t keys) const override { return filter_.shape().fpr(static_cast<double>(keys)); }
@@ -243,6 +251,10 @@ const Register<Text<BlockBloom>> block_of_text({.name = named("block"), .kind = 
 #if !PERHAPS_BENCH_NATIVE
 const Register<LineOfBytes> line_of_bytes({.name = "line of bytes", .kind = kKind, .limit = "limit 10.24"},
                                           kLineBitsPerKey);
+const Register<Number<LineBloom>> line_4k({.name = "line, 4 KiB pages", .kind = kKind, .limit = "limit 10.24"},
+                                          kLineBitsPerKey, true);
+const Register<Number<BlockBloom>> block_4k({.name = "block, 4 KiB pages", .kind = kKind, .limit = "limit 10.67"},
+                                            kBlockBitsPerKey, true);
 const Register<Number<Bloom>> classic({.name = named("classic"), .kind = kKind, .limit = "limit 10.24"}, 10.0);
 #endif
 
