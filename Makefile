@@ -44,7 +44,6 @@ soak:
 	@cmake --preset soak >/dev/null
 	@cmake --build build/soak
 	@ctest --preset soak --parallel 1
-	@scripts/soak-neon
 
 fuzz:
 	@scripts/setup fuzz
