@@ -4,6 +4,7 @@
 //   filter. a pipe, .gz ..   cannot be read twice: the digests are kept, 8 bytes a key, and inserted once their number
 //   is known;
 //                    with --keys-expected or --max-bytes the size is known before, and nothing is kept
+//   --on-disk        the bits are set in the new file itself, mapped, for filters that memory has no room for
 #include <array>
 #include <chrono>
 #include <thread>
@@ -26,6 +27,7 @@ struct Options {
   std::uint64_t keys_expected = 0;
   std::uint32_t threads = 1;
   std::string seed;
+  bool on_disk = false;
   bool json = false;
 };
 
@@ -65,45 +67,147 @@ AnyHasher hasher_of(const Options& options) {
   return Hash(*seed);
 }
 
-std::unique_ptr<AnyMutable> make(const Options& options, std::uint64_t keys, const AnyHasher& hasher) {
+// What is being filled.
+class Target {
+ public:
+  virtual ~Target() = default;
+  // As AnyMutable's.
+  virtual std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) = 0;
+  virtual Description save(Record record) = 0;
+};
+
+class InMemory : public Target {
+ public:
+  InMemory(std::unique_ptr<AnyMutable> filter, std::string path) : filter_(std::move(filter)), path_(std::move(path)) {}
+  std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) override { return filter_->lanes(threads); }
+  Description save(Record record) override {
+    save_filter(*filter_, path_, record);
+    return filter_->describe();
+  }
+
+ private:
+  std::unique_ptr<AnyMutable> filter_;
+  std::string path_;
+};
+
+// Threads hash side by side and insert one after the other: the disk is what they wait for.
+template <class L, class H>
+class OnDisk : public Target {
+ public:
+  using Filter = Flat<L, H>;
+  OnDisk(const std::string& path, const Request& request, const H& hasher)
+      : path_(path), hasher_(hasher), file_(take(NewFile<Filter>::create(path, L::Shape::for_keys(request), hasher))) {}
+
+  std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) override {
+    std::vector<std::unique_ptr<AnyLane>> result;
+    for (unsigned i = 0; i < threads; ++i) result.push_back(std::make_unique<Lane>(*this));
+    return result;
+  }
+  Description save(Record record) override {
+    {
+      const Saving saving;
+      take(file_.commit(record));
+    }
+    OpenOptions options{.verify = false, .secret = {}};
+    if constexpr (std::same_as<H, KeyedHash>) options.secret = hasher_;
+    return take(File::open(path_, options)).any()->describe();
+  }
+
+ private:
+  class Lane : public AnyLane {
+   public:
+    explicit Lane(OnDisk& to) : to_(to) {}
+    void insert(std::span<const Bytes> keys) noexcept override {
+      in_batches(keys, [&](auto batch, auto out) { digests_of(to_.hasher_, batch, out); });
+    }
+    void insert_digests(std::span<const std::uint64_t> digests) noexcept override {
+      in_batches(digests, [&](auto batch, auto out) {
+        for (std::size_t i = 0; i < batch.size(); ++i) out[i] = Digest<H>::made_by(to_.hasher_, batch[i]);
+      });
+    }
+
+   private:
+    template <class T, class Make>
+    void in_batches(std::span<const T> all, Make make) noexcept {
+      for (std::size_t from = 0; from < all.size(); from += digests_.size()) {
+        const auto batch = all.subspan(from, std::min(digests_.size(), all.size() - from));
+        make(batch, std::span(digests_));
+        const std::lock_guard lock(to_.mutex_);
+        to_.file_.span().insert(std::span<const Digest<H>>(digests_.data(), batch.size()));
+      }
+    }
+    OnDisk& to_;
+    std::array<Digest<H>, Parser::kColumn> digests_;
+  };
+
+  std::string path_;
+  H hasher_;
+  NewFile<Filter> file_;
+  std::mutex mutex_;
+};
+
+std::unique_ptr<Target> on_disk(const Options& options, const Request& request, const AnyHasher& any) {
+  return std::visit(
+      [&]<class H>(const H& hasher) -> std::unique_ptr<Target> {
+        if (options.family == BlockLayout::family)
+          return std::make_unique<OnDisk<BlockLayout, H>>(options.output, request, hasher);
+        if (options.family == LineLayout::family)
+          return std::make_unique<OnDisk<LineLayout, H>>(options.output, request, hasher);
+        return std::make_unique<OnDisk<BloomLayout<EnhancedDouble>, H>>(options.output, request, hasher);
+      },
+      any);
+}
+
+std::unique_ptr<Target> make(const Options& options, std::uint64_t keys, const AnyHasher& hasher) {
   const Request request = options.sizing.request(keys);
-  double bytes = 0;
-  double line_bytes = 0;
+  std::uint64_t bytes = 0;
+  double times_line = 0;
   double fpr = 0;
   for (const SizeRow& row : size_table(request)) {
-    if (row.family == options.family) bytes = static_cast<double>(row.bytes), fpr = row.fpr;
-    if (row.family == "line") line_bytes = static_cast<double>(row.bytes);
+    if (row.family == options.family) bytes = row.bytes, fpr = row.fpr;
+    if (row.family == "line") times_line = 1 / static_cast<double>(row.bytes);
   }
+  times_line *= static_cast<double>(bytes);
   const bool by_fpr = options.sizing.bits_per_key == 0 && options.sizing.max_bytes == 0;
-  if (by_fpr && options.family == "block" && bytes > 1.3 * line_bytes && bytes > 4096) {
+  if (by_fpr && options.family == "block" && times_line > 1.3 && bytes > 4096) {
     warn(fmt::format("at --fpr {} a block filter takes {:.2f} times the memory of --filter line", request.fpr,
-                     bytes / line_bytes));
+                     times_line));
   }
   if (by_fpr && fpr > 1.01 * request.fpr) {
     warn(fmt::format("--fpr {} is out of reach of --filter {}: it will be {}", request.fpr, options.family,
                      percent(fpr)));
   }
-  check_memory(static_cast<std::uint64_t>(bytes),
-               fmt::format("a {} filter for {} keys", options.family, grouped(keys)));
-  return take(make_any(options.family, request, hasher));
+  if (!options.on_disk) {
+    const std::string what = fmt::format("a {} filter for {} keys", options.family, grouped(keys));
+    check_memory(bytes, what, "; --on-disk fills it in its file");
+  }
+  if (options.on_disk || bytes > physical_memory() / 5 * 4) return on_disk(options, request, hasher);
+  return std::make_unique<InMemory>(take(make_any(options.family, request, hasher)), options.output);
 }
 
 struct Built {
-  std::unique_ptr<AnyMutable> filter;
+  std::unique_ptr<Target> filter;
   Record record;
+  unsigned threads = 1;
 };
+
+// More threads than blocks of input would only cost memory.
+unsigned threads_for(const Options& options, std::uint64_t blocks) {
+  return static_cast<unsigned>(std::clamp<std::uint64_t>(blocks, 1, options.threads));
+}
 
 // From files, with all threads.
 Built build_mapped(const Options& options, Keys& keys, const AnyHasher& hasher) {
   Built built;
+  built.threads = threads_for(options, keys.stored_bytes() >> 20);
   const bool count_first = options.keys_expected == 0;
-  built.record.capacity = count_first ? keys.count(options.threads) : options.keys_expected;
+  built.record.capacity = count_first ? keys.count(built.threads) : options.keys_expected;
   built.filter = make(options, built.record.capacity, hasher);
   Progress progress("building", keys.stored_bytes());
   std::atomic<std::uint64_t> inserted{0};
   {
-    const auto lanes = built.filter->lanes(options.threads);
-    keys.for_each_parallel(options.threads, progress, [&](unsigned thread, const Batch& batch) {
+    const auto lanes = built.filter->lanes(built.threads);
+    keys.for_each_parallel(built.threads, progress, [&](unsigned thread, const Batch& batch) {
       if (options.keys.as == KeysAs::u64) {
         std::array<std::uint64_t, Parser::kColumn> digests;
         digest_keys(hasher, options.keys.as, batch.keys, digests);
@@ -154,8 +258,9 @@ Built build_from_digests(const Options& options, Keys& keys, const AnyHasher& ha
   }
   built.record = {.keys = digests.size(), .capacity = digests.size()};
   built.filter = make(options, digests.size(), hasher);
+  built.threads = threads_for(options, digests.pieces() / 2);
   Progress progress("building", digests.size());
-  const auto lanes = built.filter->lanes(options.threads);
+  const auto lanes = built.filter->lanes(built.threads);
   std::atomic<std::size_t> next{0};
   std::atomic<bool> stop{false};
   const auto work = [&](unsigned thread) {
@@ -173,15 +278,14 @@ Built build_from_digests(const Options& options, Keys& keys, const AnyHasher& ha
     }
   };
   std::vector<std::thread> others;
-  for (unsigned i = 1; i < options.threads; ++i) others.emplace_back(work, i);
+  for (unsigned i = 1; i < built.threads; ++i) others.emplace_back(work, i);
   work(0);
   for (auto& other : others) other.join();
   check_interrupt();
   return built;
 }
 
-void report(const Options& options, const Keys& keys, const Built& built, double seconds) {
-  const Description d = built.filter->describe();
+void report(const Options& options, const Keys& keys, const Built& built, const Description& d, double seconds) {
   const auto count = static_cast<double>(built.record.keys);
   const double bits_per_key = count == 0 ? 0 : static_cast<double>(d.bits) / count;
   if (options.json) {
@@ -189,7 +293,7 @@ void report(const Options& options, const Keys& keys, const Built& built, double
     json.add("file", options.output).add("family", d.family).add("hash", d.hash).add("keys", built.record.keys);
     json.add("keys_distinct", d.keys_estimated).add("bits", d.bits).add("bytes", d.bytes).add("probes", d.probes);
     json.add("bits_per_key", count == 0 ? std::optional<double>() : bits_per_key).add("fill", d.fill).add("fpr", d.fpr);
-    json.add("fpr_at_capacity", d.fpr_at_capacity).add("threads", options.threads).add("seconds", seconds);
+    json.add("fpr_at_capacity", d.fpr_at_capacity).add("threads", built.threads).add("seconds", seconds);
     json.add("keys_per_second", seconds > 0 ? count / seconds : 0);
     Out().write(json.text() + "\n");
     return;
@@ -205,9 +309,8 @@ void report(const Options& options, const Keys& keys, const Built& built, double
   row("size",
       fmt::format("{} bytes{}", grouped(d.bytes), count == 0 ? "" : fmt::format(", {:.2f} bits a key", bits_per_key)));
   row("fpr", fmt::format("{} predicted", percent(d.fpr)));
-  row("time",
-      fmt::format("{}, {} keys/s, {} thread{}", seconds_text(seconds), rate_text(count / std::max(seconds, 1e-9)),
-                  options.threads, options.threads == 1 ? "" : "s"));
+  row("time", fmt::format("{}, {} keys/s, {} thread{}", seconds_text(seconds),
+                          rate_text(count / std::max(seconds, 1e-9)), built.threads, built.threads == 1 ? "" : "s"));
 }
 
 int run(Options& options) {
@@ -224,9 +327,9 @@ int run(Options& options) {
     warn(fmt::format("{} keys came, {} were expected: the false-positive rate is higher than asked for",
                      grouped(built.record.keys), grouped(options.keys_expected)));
   }
-  save_filter(*built.filter, options.output, built.record);
+  const Description d = built.filter->save(built.record);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  report(options, keys, built, seconds.count());
+  report(options, keys, built, d, seconds.count());
   return kYes;
 }
 
@@ -244,6 +347,8 @@ Command::Run build_command(CLI::App& app) {
       app, "--keys-expected", options->keys_expected, "N",
       "Make room for N keys: nothing is counted or kept beforehand, and filters made for the same N can be merged");
   declare_threads(app, options->threads);
+  app.add_flag("--on-disk", options->on_disk,
+               "Fill the filter in its file instead of in memory; so it is if it takes more than 80 % of the memory");
   app.add_option("--seed", options->seed, "Seed of the hash; default: 0")->type_name("S");
   declare_keyed(app, options->keyed);
   declare_json(app, options->json);

@@ -79,12 +79,12 @@ std::uint64_t count_records(KeysAs as, Bytes block) noexcept {
   fail("{}: the last record is cut short: {} bytes are left of it (--keys-as len32)", name, left);
 }
 
-class File {
+class Descriptor {
  public:
-  explicit File(int fd) noexcept : fd_(fd) {}
-  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  File& operator=(File&&) = delete;
-  ~File() {
+  explicit Descriptor(int fd) noexcept : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() {
     if (fd_ > STDIN_FILENO) ::close(fd_);
   }
   int get() const noexcept { return fd_; }
@@ -136,7 +136,7 @@ class MappedSource : public Source {
 // Bytes of a pipe or of a compressed file, as they come.
 class Reader {
  public:
-  Reader(std::string name, File file) : name_(std::move(name)), file_(std::move(file)) { fill(); }
+  Reader(std::string name, Descriptor file) : name_(std::move(name)), file_(std::move(file)) { fill(); }
   Reader(Reader&&) = default;
   virtual ~Reader() = default;
   // Up to out.size() bytes, 0 at the end.
@@ -184,7 +184,7 @@ class Reader {
     }
   }
 
-  File file_;
+  Descriptor file_;
   std::vector<std::byte> buffer_;
   std::uint64_t stored_ = 0;
   bool started_ = false;
@@ -370,7 +370,7 @@ bool field_of(Bytes& record, std::uint32_t wanted, std::byte delimiter, std::uin
 std::unique_ptr<Source> Source::open(const std::string& path, KeysAs as) {
   const bool standard = path == "-";
   const std::string name = standard ? "standard input" : path;
-  File file(standard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  Descriptor file(standard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) fail("{}: {}", name, std::strerror(errno));
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) fail("{}: {}", name, std::strerror(errno));

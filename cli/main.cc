@@ -24,7 +24,7 @@ using Examples = const std::string_view[];
 constexpr Examples kBuild = {
     "perhaps build -o seen.perhaps keys.txt",
     "zcat keys.gz | perhaps build -o seen.perhaps --fpr 0.001",
-    "perhaps build -o mail.perhaps --field 2 --delimiter , --lower --trim people.csv",
+    "perhaps build -o mail.perhaps --field 2 --delimiter , --lower people.csv",
     "perhaps build -o small.perhaps --max-bytes 64Ki keys.txt more.txt",
 };
 constexpr Examples kQuery = {
@@ -90,9 +90,11 @@ constexpr Command kCommands[] = {
     {"fold", "halve a filter",
      "The result is exactly the filter that the same keys would have made at half the size, so its false-positive rate "
      "is "
-     "higher. The number of lines, blocks or bits must be even.",
+     "higher. The number of lines, blocks or bits must be even: filters made with --max-bytes 64Mi, or another power "
+     "of "
+     "two, can be folded often.",
      kFold, &fold_command},
-    {"verify", "prove that no key is missing, and measure the false-positive rate",
+    {"verify", "prove no key is missing, and measure the false-positive rate",
      "Asks for every key of --keys: each must be answered perhaps. Then asks for keys that are not in the filter: "
      "those of "
      "--absent, or random ones. Exit code: 1 if a key is missing, 2 on an error.",

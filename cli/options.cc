@@ -43,8 +43,8 @@ std::optional<std::uint64_t> parse_count(std::string_view text) noexcept {
   const auto scale = scale_of(*rest);
   if (!scale) return std::nullopt;
   value *= *scale;
-  if (!(value >= 0 && value < 9e18)) return std::nullopt;
-  return static_cast<std::uint64_t>(std::llround(value));
+  if (!(value >= 0 && value < 0x1p64)) return std::nullopt;
+  return static_cast<std::uint64_t>(std::round(value));
 }
 
 std::optional<std::uint64_t> parse_u64(std::string_view text) noexcept {
@@ -235,11 +235,11 @@ std::uint64_t physical_memory() noexcept {
   return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-void check_memory(std::uint64_t bytes, const std::string& what) {
+void check_memory(std::uint64_t bytes, const std::string& what, std::string_view advice) {
   const std::uint64_t memory = physical_memory();
   if (bytes > memory) {
-    fail("{} needs {}, this machine has {} of memory", what, bytes_text(static_cast<double>(bytes)),
-         bytes_text(static_cast<double>(memory)));
+    fail("{} needs {}, this machine has {} of memory{}", what, bytes_text(static_cast<double>(bytes)),
+         bytes_text(static_cast<double>(memory)), advice);
   }
 }
 

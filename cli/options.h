@@ -86,7 +86,7 @@ std::unique_ptr<AnyMutable> load_filter(const File& file);
 // Throws Failure, before any work is done, if a file cannot be written at `path`.
 void check_output(const std::string& path);
 // Throws Failure, with figures, if `bytes` are more than the machine has.
-void check_memory(std::uint64_t bytes, const std::string& what);
+void check_memory(std::uint64_t bytes, const std::string& what, std::string_view advice = "");
 std::uint64_t physical_memory() noexcept;
 // Writes the file atomically; Ctrl-C meanwhile leaves the old one, and no temporary file.
 void save_filter(const AnyMutable& filter, const std::string& path, Record record);

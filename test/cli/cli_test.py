@@ -1,0 +1,1013 @@
+"""The promises of the command line, kept by the real binary.
+
+    cli_test.py PERHAPS CLI_PEER [unittest arguments]
+
+Every class begins with what is promised. Files live in a folder that is removed afterwards; the seed is fixed.
+"""
+import gzip
+import json
+import os
+import pty
+import random
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PERHAPS = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
+PEER = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ""
+SEED = 20260101
+EXACT = ["--fpr", "1e-9"]  # so few false positives that a small test never meets one
+
+
+def zst(data):
+    """A zstd file whose blocks are stored as they are (RFC 8878)."""
+    out = struct.pack("<IBI", 0xFD2FB528, 0xA0, len(data))
+    pieces = [data[i : i + 100_000] for i in range(0, len(data), 100_000)] or [b""]
+    for i, piece in enumerate(pieces):
+        header = len(piece) << 3 | (i + 1 == len(pieces))
+        out += struct.pack("<I", header)[:3] + piece
+    return out
+
+
+def len32(keys):
+    return b"".join(struct.pack("<I", len(k)) + k for k in keys)
+
+
+def lines(keys):
+    return b"".join(k + b"\n" for k in keys)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="perhaps-cli-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, data):
+        with open(self.path(name), "wb") as file:
+            file.write(data)
+        return name
+
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def run_perhaps(self, *args, stdin=b"", env=None):
+        return subprocess.run([PERHAPS, *args], input=stdin, capture_output=True, cwd=self.folder, timeout=120,
+                              env={**os.environ, **(env or {})})
+
+    def ok(self, *args, stdin=b"", code=0):
+        done = self.run_perhaps(*args, stdin=stdin)
+        self.assertEqual(done.returncode, code, (args, done.stdout, done.stderr))
+        return done.stdout
+
+    def json(self, *args, stdin=b"", code=0):
+        return json.loads(self.ok(*args, "--json", stdin=stdin, code=code))
+
+    def refused(self, *args, says, stdin=b""):
+        """Exit code 2, a message that names the thing, nothing on standard output, and no new file."""
+        before = sorted(os.listdir(self.folder))
+        done = self.run_perhaps(*args, stdin=stdin)
+        self.assertEqual(done.returncode, 2, (args, done.stdout, done.stderr))
+        for part in [says] if isinstance(says, str) else says:
+            self.assertIn(part, done.stderr.decode())
+        self.assertEqual(done.stdout, b"")
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
+        return done.stderr.decode()
+
+
+class Build(Case):
+    """Whatever way keys arrive, the same keys make the same file, byte for byte."""
+
+    def setUp(self):
+        super().setUp()
+        self.keys = [b"key-%d" % i for i in range(5000)]
+        self.write("keys.txt", lines(self.keys))
+        self.ok("build", "-o", "want", "keys.txt")
+        self.want = self.read("want")
+
+    def same(self, *args, stdin=b""):
+        self.ok("build", "-o", "got", *args, stdin=stdin)
+        self.assertEqual(self.read("got"), self.want, args)
+
+    def test_sources(self):
+        text = lines(self.keys)
+        self.write("half1", lines(self.keys[:2500]))
+        self.write("half2", lines(self.keys[2500:]))
+        self.write("keys.gz", gzip.compress(text))
+        self.write("two.gz", gzip.compress(text[:20000]) + gzip.compress(text[20000:]) + bytes(512))
+        self.write("keys.zst", zst(text))
+        self.write("two.zst", zst(text[:20000]) + zst(text[20000:]))
+        self.write("unended", text[:-1])
+        self.same("half1", "half2")
+        self.same("-", stdin=text)
+        self.same(stdin=text)
+        self.same("half1", "-", stdin=lines(self.keys[2500:]))
+        self.same("-", stdin=gzip.compress(text))
+        self.same("-", stdin=zst(text))
+        for name in ["keys.gz", "two.gz", "keys.zst", "two.zst", "unended"]:
+            self.same(name)
+        with open(self.path("keys.txt"), "rb") as file:  # standard input that is a file, begun elsewhere
+            file.seek(len(lines(self.keys[:10])))
+            subprocess.run([PERHAPS, "build", "-o", self.path("rest"), "-"], stdin=file, check=True, capture_output=True)
+        self.assertEqual(json.loads(self.ok("info", "--json", "rest"))["keys"], 4990)
+
+    def test_literals(self):
+        self.ok("build", "-o", "a", "-e", "one", "-e", "-two", "-e", "[x,y]", "-e", "")
+        self.write("three", b"one\n-two\n[x,y]\n\n")
+        self.ok("build", "-o", "b", "three")
+        self.assertEqual(self.read("a"), self.read("b"))
+
+    def test_formats(self):
+        self.same("--keys-as", "nul", "-", stdin=b"\0".join(self.keys) + b"\0")
+        self.same("-0", "-", stdin=b"\0".join(self.keys))
+        self.same("--keys-as", "hex", "-", stdin=lines(k.hex().encode() for k in self.keys))
+        self.same("--keys-as", "hex", "-", stdin=lines(k.hex().upper().encode() for k in self.keys))
+        self.same("--keys-as", "len32", self.write("l", len32(self.keys)))
+        self.same("--keys-as", "len32", "-", stdin=len32(self.keys))
+        self.same("--field", "2", "-", stdin=lines(b"x\t" + k + b"\ty" for k in self.keys))
+        self.same("--field", "3", "--delimiter", ",", self.write("c", lines(b",x," + k for k in self.keys)))
+        self.same("--lower", "-", stdin=lines(k.upper() for k in self.keys))
+        self.same("--trim", "-", stdin=b"".join(b" \t" + k + b" \r\n" for k in self.keys))
+        self.same("--field", "1", "--delimiter", ";", "--trim", "--lower", "-",
+                  stdin=lines(b" " + k.upper() + b" ;x" for k in self.keys))
+
+    def test_threads_do_not_show(self):
+        for threads in ["1", "2", "3", "8"]:
+            self.same("--threads", threads, "keys.txt")
+            self.same("--threads", threads, "-", stdin=lines(self.keys))
+
+    def test_many_blocks(self):
+        """Blocks are about a megabyte: records across their borders, and one larger than several blocks."""
+        rng = random.Random(SEED)
+        keys = [b"%x" % rng.getrandbits(8 * rng.randrange(1, 30)) for _ in range(150_000)]
+        keys[70_000] = b"long" * 1_000_000
+        self.write("keys", lines(keys))
+        self.ok("build", "-o", "a", "--threads", "3", "keys")
+        self.ok("build", "-o", "b", "-", stdin=lines(keys))
+        self.ok("build", "-o", "c", "-", "--keys-as", "len32", stdin=len32(keys))
+        self.ok("build", "-o", "d", "--threads", "3", "--keys-as", "len32", self.write("l", len32(keys)))
+        for name in "bcd":
+            self.assertEqual(self.read("a"), self.read(name))
+        self.assertEqual(self.json("info", "a")["keys"], 150_000)
+        self.assertEqual(self.json("verify", "a", "--keys", "keys")["false_negatives"], 0)
+
+    def test_agrees_with_the_library(self):
+        for kind, as_, data in [
+            ("numbers", "u64", b"".join(struct.pack("<Q", i) for i in range(5000))),
+            ("text", "lines", lines(b"%d" % i for i in range(5000))),
+        ]:
+            subprocess.run([PEER, kind, self.path("peer"), "5000"], check=True)
+            self.ok("build", "-o", "file", "--keys-as", as_, self.write("in", data))
+            self.ok("build", "-o", "pipe", "--keys-as", as_, "-", stdin=data)
+            self.assertEqual(self.read("peer"), self.read("file"))
+            self.assertEqual(self.read("peer"), self.read("pipe"))
+        self.ok("build", "-o", "numbers", "--keys-as", "u64", "-e", "42", "-e", "0x2b", "-e", "-1")
+        self.assertEqual(self.ok("query", "numbers", "--keys-as", "u64", "-e", "43", "-e", "18446744073709551615"),
+                         b"43\n18446744073709551615\n")
+        self.ok("query", "numbers", "-e", "42", code=1)  # the text is another key
+
+    def test_empty_input(self):
+        for args, stdin in [(["-"], b""), ([self.write("none", b"")], b""), (["-"], gzip.compress(b""))]:
+            done = self.json("build", "-o", "empty", *args, stdin=stdin)
+            self.assertEqual((done["keys"], done["fill"]), (0, 0))
+            self.ok("query", "empty", "-e", "", code=1)
+        self.ok("build", "-o", "one", "-", stdin=b"\n")  # an empty line is the empty key
+        self.ok("query", "one", "-e", "")
+
+    def test_shapes(self):
+        for family in ["line", "block", "classic"]:
+            d = self.json("build", "-o", family, "--filter", family, "--fpr", "2%", "keys.txt")
+            self.assertEqual(d["family"], family)
+            self.assertLess(d["fpr"], 0.025)
+            d = self.json("build", "-o", family, "--filter", family, "--bits-per-key", "12", "keys.txt")
+            self.assertAlmostEqual(d["bits_per_key"], 12, delta=0.2)
+            d = self.json("build", "-o", family, "--filter", family, "--max-bytes", "8Ki", "keys.txt")
+            self.assertLessEqual(d["bytes"], 8192)
+            self.assertGreater(d["bytes"], 8100)
+            self.assertEqual(self.json("verify", family, "--keys", "keys.txt")["false_negatives"], 0)
+
+    def test_known_sizes(self):
+        a = self.json("build", "-o", "a", "--keys-expected", "10k", "-", stdin=lines(self.keys))
+        b = self.json("build", "-o", "b", "--keys-expected", "1e4", "keys.txt")
+        self.assertEqual(self.read("a"), self.read("b"))
+        self.assertEqual((a["keys"], b["keys"]), (5000, 5000))
+        self.assertLess(a["fpr"], 0.001)
+        self.assertEqual(self.json("info", "a")["capacity"], 10_000)
+        c = self.json("build", "-o", "c", "--max-bytes", "6250", "-", stdin=lines(self.keys))
+        self.assertEqual((c["keys"], c["probes"]), (5000, 8))
+        done = self.run_perhaps("build", "-o", "d", "--keys-expected", "100", "keys.txt")
+        self.assertIn(b"5,000 keys came, 100 were expected", done.stderr)
+
+    def test_on_disk(self):
+        self.same("--on-disk", "keys.txt")
+        self.same("--on-disk", "-", stdin=lines(self.keys))
+        os.umask(0o077)
+        self.write("secret", bytes(range(16)))
+        for family in ["line", "block", "classic"]:
+            for keyed in [[], ["--keyed", "secret"]]:
+                shape = ["--filter", family, *keyed, "--keys-expected", "6000", "keys.txt"]
+                memory = self.json("build", "-o", "memory", *shape)
+                disk = self.json("build", "-o", "disk", "--on-disk", "--threads", "2", *shape)
+                self.assertEqual(self.read("memory"), self.read("disk"))
+                self.assertEqual((memory["fpr"], memory["keys"]), (disk["fpr"], disk["keys"]))
+        self.refused("build", "-o", "x", "--on-disk", "--max-bytes", "1000T", "keys.txt", says="x: ")
+
+    def test_seed_and_secret(self):
+        self.ok("build", "-o", "a", "--seed", "7", "keys.txt")
+        self.ok("build", "-o", "b", "--seed", "0x7", "keys.txt")
+        self.assertEqual(self.read("a"), self.read("b"))
+        self.assertNotEqual(self.read("a"), self.want)
+        self.assertEqual(self.json("info", "a")["more"]["seed"], "7")
+        os.umask(0o077)
+        self.write("secret", bytes(range(16)))
+        self.write("hex", bytes(range(16)).hex().encode() + b"\n")
+        self.write("other", bytes(16))
+        self.ok("build", "-o", "k1", "--keyed", "secret", "keys.txt")
+        self.ok("build", "-o", "k2", "--keyed", "hex", "keys.txt")
+        self.assertEqual(self.read("k1"), self.read("k2"))
+        self.assertEqual(self.json("info", "--keyed", "secret", "k1")["hash"], "siphash-1-3")
+        self.assertEqual(self.json("verify", "k1", "--keyed", "hex", "--keys", "keys.txt")["false_negatives"], 0)
+        for command in [["query", "k1", "-e", "x"], ["info", "k1"], ["add", "k1", "-e", "x"],
+                        ["verify", "k1", "--keys", "keys.txt"], ["merge", "-o", "m", "k1", "k1"], ["fold", "-o", "m", "k1"]]:
+            self.refused(*command, says=["k1", "--keyed"])
+            self.refused(*command, "--keyed", "other", says="k1")
+        self.refused("query", "want", "-e", "x", "--keyed", "secret", says="want")
+        self.refused("build", "-o", "x", "--keyed", self.write("s17", bytes(17)), "keys.txt", says=["s17", "17 bytes"])
+        self.refused("build", "-o", "x", "--keyed", self.write("s32", b"g" * 32), "keys.txt", says=["s32", "hex digits"])
+        self.refused("build", "-o", "x", "--keyed", self.write("s0", b""), "keys.txt", says=["s0", "0 bytes"])
+        self.refused("build", "-o", "x", "--keyed", "none", "keys.txt", says=["none", "No such file"])
+        self.refused("build", "-o", "x", "--keyed", "secret", "--seed", "1", "keys.txt", says="--seed")
+        os.chmod(self.path("secret"), 0o644)
+        done = self.run_perhaps("info", "--keyed", "secret", "k1")
+        self.assertIn(b"everybody can read", done.stderr)
+        self.assertEqual(done.returncode, 0)
+
+    def test_duplicates_are_counted_honestly(self):
+        d = self.json("build", "-o", "d", "keys.txt", "keys.txt", "keys.txt")
+        self.assertEqual(d["keys"], 15_000)
+        self.assertAlmostEqual(d["keys_distinct"], 5000, delta=150)
+
+    def test_warns_where_block_is_dear(self):
+        done = self.run_perhaps("build", "-o", "b", "--filter", "block", "--fpr", "1e-5", "keys.txt")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr.decode(), r"warning: .*block filter takes \d\.\d\d times")
+        self.assertEqual(self.run_perhaps("build", "-o", "b", "--filter", "block", "keys.txt").stderr, b"")
+
+    def test_report(self):
+        text = self.ok("build", "-o", "r", "keys.txt").decode()
+        for part in ["r\n", "keys       5,000, about ", "from keys.txt", "filter     line, ", " probes, xxh3-64", "bits a key", "keys/s"]:
+            self.assertIn(part, text)
+        d = self.json("build", "-o", "r", "keys.txt")
+        for name in ["file", "family", "hash", "keys", "keys_distinct", "bits", "bytes", "probes", "bits_per_key", "fill",
+                     "fpr", "threads", "seconds", "keys_per_second"]:
+            self.assertIn(name, d)
+        odd = os.fsdecode(b'q"\\\n\xff.perhaps')
+        self.assertEqual(self.json("build", "-o", odd, "keys.txt")["file"], 'q"\\\n\ufffd.perhaps')
+
+
+class Refusals(Case):
+    """Bad input is exit code 2 and one clear sentence; nothing is written and nothing is lost."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("keys.txt", b"a\nb\nc\n")
+        self.ok("build", "-o", "seen", "keys.txt")
+
+    def test_arguments(self):
+        for args, says in [
+            (["frobnicate"], "'frobnicate' is not a command"),
+            (["quary"], "did you mean query?"),
+            (["--frob"], "--frob"),
+            (["help", "nothing"], "'nothing' is not a command"),
+            (["build", "keys.txt"], "--output is required"),
+            (["build", "-o", "x", "--frob", "keys.txt"], "--frob"),
+            (["build", "-o", "x", "--fpr", "0", "keys.txt"], "--fpr 0: must be between 0 and 1"),
+            (["build", "-o", "x", "--fpr", "1", "keys.txt"], "--fpr 1"),
+            (["build", "-o", "x", "--fpr", "nan", "keys.txt"], "--fpr nan"),
+            (["build", "-o", "x", "--fpr", "-1", "keys.txt"], "--fpr -1"),
+            (["build", "-o", "x", "--fpr", "0.1x", "keys.txt"], "--fpr 0.1x"),
+            (["build", "-o", "x", "--bits-per-key", "0", "keys.txt"], "--bits-per-key 0"),
+            (["build", "-o", "x", "--bits-per-key", "2000", "keys.txt"], "--bits-per-key 2000"),
+            (["build", "-o", "x", "--max-bytes", "0", "keys.txt"], "--max-bytes 0: must be at least 1"),
+            (["build", "-o", "x", "--max-bytes", "64Q", "keys.txt"], "--max-bytes 64Q: not a number"),
+            (["build", "-o", "x", "--max-bytes", "-5", "keys.txt"], "--max-bytes -5"),
+            (["build", "-o", "x", "--fpr", "0.1", "--max-bytes", "9", "keys.txt"], "excludes"),
+            (["build", "-o", "x", "--filter", "cuckoo", "keys.txt"], "--filter cuckoo: must be one of line|block|classic"),
+            (["build", "-o", "x", "--keys-as", "csv", "keys.txt"], "--keys-as csv: must be one of"),
+            (["build", "-o", "x", "--threads", "0", "keys.txt"], "--threads 0"),
+            (["build", "-o", "x", "--threads", "many", "keys.txt"], "--threads many"),
+            (["build", "-o", "x", "--seed", "1.5", "keys.txt"], "--seed 1.5"),
+            (["build", "-o", "x", "--field", "0", "keys.txt"], "--field 0"),
+            (["build", "-o", "x", "--delimiter", "ab", "--field", "1", "keys.txt"], "--delimiter ab"),
+            (["build", "-o", "x", "--keys-as", "u64", "--field", "1", "keys.txt"], "--field"),
+            (["build", "-o", "x", "--keys-as", "u64", "--lower", "keys.txt"], "--lower"),
+            (["build", "-o", "x", "--keys-as", "u64", "-e", "4x"], "-e 4x: not a 64-bit number"),
+            (["build", "-o", "x", "--keys-as", "hex", "-e", "4"], "-e 4: an odd number of hex digits"),
+            (["query"], "filter is required"),
+            (["query", "seen", "-n", "--keys-as", "u64", "-e", "1"], "-n"),
+            (["query", "seen", "-m", "x", "-e", "1"], "x: not a number"),
+            (["verify", "seen"], "--keys is required"),
+            (["size"], "--keys is required"),
+            (["size", "--keys", "0"], "--keys 0"),
+            (["merge", "-o", "x"], "filters is required"),
+            (["fold", "seen"], "--output is required"),
+            (["fold", "-o", "x", "--times", "0", "seen"], "--times 0"),
+            (["completion", "tcsh"], "tcsh"),
+        ]:
+            message = self.refused(*args, says=says)
+            self.assertTrue(message.startswith("perhaps"), message)
+            self.assertEqual(message.count("\n"), 1, message)
+
+    def test_files(self):
+        os.mkdir(self.path("folder"))
+        for args, says in [
+            (["build", "-o", "x", "none.txt"], "none.txt: No such file"),
+            (["build", "-o", "x", "keys.txt", "none.txt"], "none.txt: No such file"),
+            (["build", "-o", "x", "folder"], "folder: is a directory"),
+            (["build", "-o", "folder", "keys.txt"], "folder: is a directory"),
+            (["build", "-o", "nowhere/x", "keys.txt"], "nowhere/: No such file"),
+            (["build", "-o", "keys.txt/x", "keys.txt"], "keys.txt/: "),
+            (["build", "-o", "/proc/x", "keys.txt"], "/proc/"),
+            (["build", "-o", "/dev/null", "keys.txt"], "/dev/null: is not a regular file"),
+            (["query", "none", "-e", "a"], "none: "),
+            (["query", "folder", "-e", "a"], "folder: "),
+            (["query", "seen", "none.txt"], "none.txt: No such file"),
+            (["query", "keys.txt", "-e", "a"], "keys.txt: "),
+            (["query", "/dev/null", "-e", "a"], "/dev/null: "),
+            (["add", "none", "-e", "a"], "none: "),
+            (["add", "seen", "none.txt"], "none.txt: No such file"),
+            (["info", "none"], "none: "),
+            (["info", "keys.txt"], "keys.txt: "),
+            (["verify", "seen", "--keys", "none.txt"], "none.txt: No such file"),
+            (["verify", "seen", "--keys", "keys.txt", "--absent", "none.txt"], "none.txt: No such file"),
+            (["merge", "-o", "x", "seen", "none"], "none: "),
+            (["fold", "-o", "x", "none"], "none: "),
+        ]:
+            self.refused(*args, says=says)
+
+    def test_records(self):
+        u64 = struct.pack("<Q", 1)
+        for as_, data, says in [
+            ("u64", u64 + b"abc", "the last 3 bytes are not a whole 8-byte key"),
+            ("u64", b"abc", "the last 3 bytes"),
+            ("len32", len32([b"abc"])[:-1], "cut short"),
+            ("len32", b"\1", "cut short"),
+            ("len32", struct.pack("<I", 0xFFFFFFFF) + b"abc", "cut short"),  # and does not allocate 4 GiB
+            ("hex", b"00\nabc\n", ":2: an odd number of hex digits (3)"),
+            ("hex", b"00\n0g\n", ":2: not a hex digit at column 2"),
+        ]:
+            self.refused("build", "-o", "x", "--keys-as", as_, self.write("in", data), says=["in", says])
+            self.refused("build", "-o", "x", "--keys-as", as_, "-", stdin=data, says=["standard input", says])
+            self.refused("add", "seen", "--keys-as", as_, "in", says=says)
+        data = b"a,b\n" * 100_000 + b"c\n" + b"a,b\n" * 100_000
+        says = ":100001: there is 1 field, --field 2 asks for more"
+        self.refused("build", "-o", "x", "--field", "2", "--delimiter", ",", self.write("in", data), says="in" + says)
+        self.refused("build", "-o", "x", "--field", "2", "--delimiter", ",", "-", stdin=data, says="standard input" + says)
+
+    def test_packed(self):
+        text = lines(b"%d" % i for i in range(10_000))
+        packed = gzip.compress(text)
+        for data, says in [
+            (packed[:-9], "gzip data is cut short"),
+            (packed[:3000] + bytes(20) + packed[3020:], "damaged gzip data"),
+            (packed + b"tail", "damaged gzip data"),
+            (zst(text)[:-1], "zstd data is cut short"),
+            (zst(text)[:9] + b"\7\0\0" + zst(text)[12:], "damaged zstd data"),
+        ]:
+            self.refused("build", "-o", "x", self.write("in", data), says=["in", says])
+            self.refused("build", "-o", "x", "-", stdin=data, says=["standard input", says])
+
+    def test_damage(self):
+        """A flipped bit anywhere, a missing end or an added one: an error from every command, never an answer."""
+        whole = self.read("seen")
+        rng = random.Random(SEED)
+        cases = {"empty": b"", "short": whole[:-1], "long": whole + b"\0", "magic": whole[:8]}
+        for i in range(12):
+            at = rng.randrange(len(whole))
+            cases["bit at %d" % at] = whole[:at] + bytes([whole[at] ^ 1 << rng.randrange(8)]) + whole[at + 1 :]
+        for name, data in cases.items():
+            self.write("bad", data)
+            self.refused("info", "bad", says="bad")
+            self.refused("query", "bad", "-e", "a", says="bad")
+            self.refused("add", "bad", "-e", "x", says="bad")
+            self.refused("merge", "-o", "x", "seen", "bad", says="bad")
+            self.assertEqual(self.read("bad"), data, name)
+        # Without the check of the table, damage to the table is not seen, and the file is still not run over.
+        self.write("bad", whole[:-1] + bytes([whole[-1] ^ 1]))
+        self.assertEqual(self.json("info", "--no-verify", "bad")["checksum"], "not checked")
+
+    def test_more_than_the_machine(self):
+        for keys in ["1e15", "9e18"]:
+            for family in ["line", "classic"]:
+                self.refused("build", "-o", "x", "--filter", family, "--keys-expected", keys, "keys.txt",
+                             says=["needs", "this machine has"])
+        self.refused("build", "-o", "x", "--max-bytes", "1000T", "keys.txt", says="this machine has")
+        self.refused("bench", "--keys", "1e15", says="this machine has")
+
+    def test_a_failed_command_keeps_the_old_file(self):
+        before = self.read("seen")
+        self.refused("build", "-o", "seen", "--keys-as", "u64", "keys.txt", says="keys.txt")
+        self.refused("add", "seen", "--field", "2", "keys.txt", says="keys.txt:1")
+        self.assertEqual(self.read("seen"), before)
+
+
+class Query(Case):
+    """The habits of grep: what is printed, what the exit code is, and in which order."""
+
+    def setUp(self):
+        super().setUp()
+        rng = random.Random(SEED)
+        words = [b"%x" % rng.getrandbits(20) for _ in range(3000)] + [b"", b" lead", b"trail ", b"\xff\xfe", b"a\tb"]
+        rng.shuffle(words)
+        self.write("set", lines(words[:1500]))
+        self.write("ask", lines(words[1000:2500]))
+        self.write("ask2", lines(words[500:1200]))
+        self.ok("build", "-o", "f", *EXACT, "set")
+
+    def grep(self, *args, files=("ask",), h=True):
+        return subprocess.run(["grep", "-a", *(["-h"] if h else []), "-Fx", "-f", "set", *args, *files], cwd=self.folder,
+                              capture_output=True, env={**os.environ, "LC_ALL": "C"})
+
+    def same(self, *args, files=("ask",), h=True):
+        want = self.grep(*args, files=files, h=h)
+        got = self.run_perhaps("query", "f", *args, *files)
+        self.assertEqual((got.stdout, got.returncode), (want.stdout, want.returncode), args)
+        return got.stdout
+
+    def test_as_grep(self):
+        self.assertGreater(len(self.same()), 1000)
+        self.same("-v")
+        self.same("-n")
+        self.same("-vn")
+        self.same("-c")
+        self.same("-vc")
+        self.same("-q")
+        self.same("-m", "7")
+        self.same("-m7")
+        self.same("-m0")
+        self.same("-cm", "9")
+        self.same("-v", "--max-count=3")
+        self.same("-m", "100000")
+        self.same(files=("ask", "ask2"))
+        self.same("-n", files=("ask", "ask2"), h=False)
+        self.same(files=("/dev/null",))
+        self.same("-c", files=("/dev/null",))
+
+    def test_exit_codes(self):
+        self.ok("query", "-q", "f", "ask")
+        self.ok("query", "f", "-e", "not there", code=1)
+        self.ok("query", "-v", "f", "-e", "not there")
+        self.ok("query", "-v", "f", "set", code=1)
+        self.ok("query", "-q", "f", "-", stdin=b"", code=1)
+
+    def test_standard_input(self):
+        for data in [self.read("ask"), gzip.compress(self.read("ask"))]:
+            self.assertEqual(self.ok("query", "f", stdin=data), self.grep().stdout)
+            self.assertEqual(self.ok("query", "-v", "f", "-", stdin=data), self.grep("-v").stdout)
+
+    def test_records_come_out_as_they_came(self):
+        keys = [b"a\nb", b"", b"c\0d", b"plain", b"x" * 70_000]
+        out = [b"no", b"neither"]
+        self.ok("build", "-o", "b", *EXACT, "--keys-as", "len32", "-", stdin=len32(keys))
+        mixed = len32([keys[0], out[0], *keys[1:], out[1]])
+        self.assertEqual(self.ok("query", "b", "--keys-as", "len32", "-", stdin=mixed), len32(keys))
+        self.assertEqual(self.ok("query", "-v", "b", "--keys-as", "len32", self.write("m", mixed)), len32(out))
+        self.assertEqual(self.ok("query", "b", "-0", "-", stdin=b"a\nb\0no\0plain"), b"a\nb\0plain\0")
+        self.assertEqual(self.ok("query", "b", "-0n", "-", stdin=b"a\nb\0no\0plain"), b"1:a\nb\0" + b"3:plain\0")
+        self.assertEqual(self.ok("query", "b", "--keys-as", "hex", "-", stdin=b"630064\n00\n706C61696e\n"), b"630064\n706C61696e\n")
+        numbers = [1, 2, 3, 2**64 - 1]
+        self.ok("build", "-o", "n", *EXACT, "--keys-as", "u64", "-", stdin=struct.pack("<4Q", *numbers))
+        self.assertEqual(self.ok("query", "n", "--keys-as", "u64", "-", stdin=struct.pack("<3Q", 9, 3, 2**64 - 1)),
+                         struct.pack("<2Q", 3, 2**64 - 1))
+
+    def test_fields_print_the_whole_record(self):
+        self.ok("build", "-o", "m", *EXACT, "-e", "ann@example.org")
+        csv = b"1,Ann@Example.org ,x\r\n2,bob@example.org,y\n"
+        self.assertEqual(self.ok("query", "m", "--field", "2", "--delimiter", ",", "--lower", "--trim", "-", stdin=csv),
+                         b"1,Ann@Example.org ,x\r\n")
+
+    def test_json(self):
+        d = self.json("query", "f", "ask")
+        self.assertEqual(d["keys"], 1500)
+        self.assertEqual(d["selected"], int(self.grep("-c").stdout))
+
+    def test_answers_before_the_input_ends(self):
+        """Somebody who types, or tails a log, sees each answer at once: the pipe stays open here."""
+        self.ok("build", "-o", "h", *EXACT, "-e", "hello")
+        with subprocess.Popen([PERHAPS, "query", self.path("h"), "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
+            p.stdin.write(b"hello\nnobody\nhel")
+            p.stdin.flush()
+            self.assertEqual(p.stdout.readline(), b"hello\n")
+            p.stdin.write(b"lo\n")
+            p.stdin.flush()
+            self.assertEqual(p.stdout.readline(), b"hello\n")
+            p.stdin.close()
+            self.assertEqual(p.wait(), 0)
+
+    def test_a_closed_pipe_is_no_error(self):
+        self.write("big", b"hello\n" * 500_000)
+        self.ok("build", "-o", "h", "-e", "hello")
+        for restore in [True, False]:  # SIGPIPE as a shell leaves it, and ignored
+            with subprocess.Popen([PERHAPS, "query", self.path("h"), self.path("big")], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, restore_signals=restore) as p:
+                self.assertEqual(p.stdout.readline(), b"hello\n")
+                p.stdout.close()
+                self.assertEqual(p.stderr.read(), b"")
+                self.assertNotIn(p.wait(), (0, 2))
+
+    def test_a_full_disk_is_an_error(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([PERHAPS, "query", self.path("f"), self.path("ask")], stdout=full, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"standard output: No space left", done.stderr)
+
+
+class Add(Case):
+    """Afterwards every key is there, old and new, and the figures are honest."""
+
+    def setUp(self):
+        super().setUp()
+        self.old = lines(b"old %d" % i for i in range(1000))
+        self.new = lines(b"new %d" % i for i in range(500))
+        self.write("old", self.old)
+        self.write("new", self.new)
+        self.ok("build", "-o", "f", "--keys-expected", "1500", "--fpr", "1e-6", "old")
+
+    def test_add(self):
+        d = self.json("add", "f", "new", "new", "old", "-e", "one more", "-e", "one more")
+        self.assertEqual((d["given"], d["added"], d["present"], d["keys"]), (2002, 501, 1501, 3002))
+        self.ok("build", "-o", "want", "--keys-expected", "1500", "--fpr", "1e-6", "old", "new", "new", "old", "-e", "one more",
+                "-e", "one more")
+        self.assertEqual(self.read("f"), self.read("want"))
+        text = self.ok("add", "f", "new").decode()
+        self.assertEqual(text.split(";")[0], "f: 0 added, 500 looked present")
+
+    def test_nothing(self):
+        before = self.read("f")
+        self.assertEqual(self.json("add", "f", "-", stdin=b"")["given"], 0)
+        self.assertEqual(self.read("f"), before)
+
+    def test_saturation(self):
+        done = self.run_perhaps("add", "f", "-", stdin=lines(b"%d" % i for i in range(9000)))
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("saturated", done.stderr.decode())
+        self.assertIn("made for 1,500", done.stderr.decode())
+        self.assertIn("none: saturated", self.ok("info", "f").decode())
+
+    def test_numbers(self):
+        self.ok("build", "-o", "n", "--keys-expected", "10", "--keys-as", "u64", "-e", "1")
+        self.ok("add", "n", "--keys-as", "u64", "-e", "2")
+        self.ok("query", "n", "--keys-as", "u64", "-e", "2")
+
+    def test_mode_and_links_stay(self):
+        os.chmod(self.path("f"), 0o640)
+        os.symlink("f", self.path("link"))
+        self.ok("add", "link", "new")
+        self.assertTrue(os.path.islink(self.path("link")))
+        self.assertEqual(os.stat(self.path("f")).st_mode & 0o777, 0o640)
+        self.assertEqual(self.json("info", "f")["keys"], 1500)
+
+
+class Combine(Case):
+    """merge and fold make exactly the filter that building from the keys would have made, or say why they cannot."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("a", lines(b"%d" % i for i in range(0, 3000)))
+        self.write("b", lines(b"%d" % i for i in range(2000, 5000)))
+        for name in "ab":
+            self.ok("build", "-o", "f" + name, "--keys-expected", "6000", "--max-bytes", "8Ki", name)
+
+    def table(self, name):
+        return self.read(name)[-8192:]
+
+    def test_union(self):
+        d = self.json("merge", "-o", "u", "fa", "fb")
+        self.ok("build", "-o", "want", "--keys-expected", "6000", "--max-bytes", "8Ki", "a", "b")
+        self.assertEqual(self.read("u"), self.read("want"))
+        self.assertEqual(d["keys"], 6000)
+        self.assertAlmostEqual(d["keys_distinct"], 5000, delta=200)
+        self.ok("merge", "-o", "fa", "fa", "fb")  # onto one of its inputs
+        self.assertEqual(self.read("fa"), self.read("want"))
+        self.ok("merge", "-o", "three", "fa", "fb", "u")
+        self.ok("merge", "-o", "one", "fb")
+        self.assertEqual(self.read("one"), self.read("fb"))
+
+    def test_intersection(self):
+        d = self.json("merge", "--intersect", "-o", "i", "fa", "fb")
+        self.write("both", lines(b"%d" % i for i in range(2000, 3000)))
+        self.assertEqual(self.json("verify", "i", "--keys", "both")["false_negatives"], 0)
+        self.assertEqual(d["keys"], round(d["keys_distinct"]))
+        self.assertLess(d["fill"], self.json("info", "fa")["fill"])
+
+    def test_fold(self):
+        self.ok("fold", "-o", "half", "fa")
+        self.ok("build", "-o", "want", "--keys-expected", "3000", "--max-bytes", "4Ki", "a")
+        self.assertEqual(self.read("half")[-4096:], self.read("want")[-4096:])
+        self.assertEqual(self.json("info", "half")["capacity"], 3000)
+        d = self.json("fold", "-o", "eighth", "--times", "3", "fa")
+        self.assertEqual(d["bytes"], 1024)
+        self.assertEqual(self.json("verify", "eighth", "--keys", "a")["false_negatives"], 0)
+
+    def test_refusals(self):
+        self.ok("build", "-o", "small", "--max-bytes", "4Ki", "b")
+        self.ok("build", "-o", "block", "--filter", "block", "--max-bytes", "8Ki", "b")
+        self.ok("build", "-o", "seed", "--keys-expected", "6000", "--max-bytes", "8Ki", "--seed", "1", "b")
+        self.refused("merge", "-o", "x", "fa", "small", says=["fa and small cannot be merged", "lines"])
+        self.refused("merge", "-o", "x", "fa", "block", says=["cannot be merged", "line", "block"])
+        self.refused("merge", "-o", "x", "fa", "seed", says=["cannot be merged", "seed"])
+        self.refused("fold", "-o", "x", "--times", "8", "fa", says=["cannot be folded 8 times", "halved"])
+
+
+class Verify(Case):
+    """A missing key is found and shown; the measured rate comes with an interval that holds the model."""
+
+    FIELDS = ["keys", "false_negatives", "absent", "false_positives", "fpr", "fpr_low", "fpr_high", "fpr_model"]
+
+    def setUp(self):
+        super().setUp()
+        self.write("keys", lines(b"key %d" % i for i in range(20_000)))
+        self.write("absent", lines(b"absent %d" % i for i in range(50_000)))
+        self.ok("build", "-o", "f", "keys")
+
+    def check(self, d):
+        self.assertEqual(list(d)[:8], self.FIELDS)
+        self.assertEqual((d["keys"], d["false_negatives"]), (20_000, 0))
+        self.assertLessEqual(d["fpr_low"], d["fpr"])
+        self.assertLessEqual(d["fpr"], d["fpr_high"])
+        self.assertEqual(d["fpr"], d["false_positives"] / d["absent"])
+        sigma = (d["fpr_model"] / d["absent"]) ** 0.5  # n = absent, z = 5
+        self.assertLess(abs(d["fpr"] - d["fpr_model"]), 5 * sigma)
+        self.assertTrue(d["model_agrees"])
+
+    def test_rates(self):
+        self.check(self.json("verify", "f", "--keys", "keys"))
+        self.check(self.json("verify", "f", "--keys", "keys", "--absent", "absent"))
+        d = self.json("verify", "f", "--keys", "keys", "--absent-count", "200k", "--absent-seed", "5")
+        self.check(d)
+        self.assertEqual(d["absent"], 200_000)
+        self.assertEqual(d, self.json("verify", "f", "--keys", "-", "--absent-count", "2e5", "--absent-seed", "5",
+                                      stdin=self.read("keys")))
+        self.assertIn("none missing", self.ok("verify", "f", "--keys", "keys").decode())
+        d = self.json("verify", "f", "--keys", "keys", "--absent", "/dev/null")
+        self.assertEqual((d["absent"], d["fpr"], d["fpr_low"], d["fpr_high"]), (0, 0, 0, 1))
+
+    def test_missing(self):
+        self.write("more", self.read("keys") + lines(b"stranger %d" % i for i in range(1000)))
+        done = self.run_perhaps("verify", "f", "--keys", "more")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"MISSING", done.stdout)
+        self.assertEqual(done.stderr.count(b"missing: stranger"), 5)
+        self.assertRegex(done.stderr.decode(), r"missing: and 9\d\d more")
+        d = self.json("verify", "f", "--keys", "more", code=1)
+        self.assertGreater(d["false_negatives"], 900)
+        self.assertEqual(d["keys"], 21_000)
+
+    def test_numbers(self):
+        data = b"".join(struct.pack("<Q", i << 20) for i in range(10_000))
+        self.ok("build", "-o", "n", "--keys-as", "u64", "-", stdin=data)
+        d = self.json("verify", "n", "--keys-as", "u64", "--keys", self.write("u", data))
+        self.assertEqual((d["keys"], d["false_negatives"], d["model_agrees"]), (10_000, 0, True))
+
+
+class Info(Case):
+    """Every figure of a file, for people and for programs."""
+
+    FIELDS = ["format", "family", "hash", "keys", "bits", "bytes", "bits_per_key", "probes", "fill", "fpr", "checksum"]
+
+    def test_info(self):
+        self.write("keys", lines(b"%d" % i for i in range(1000)))
+        for family in ["line", "block", "classic"]:
+            self.ok("build", "-o", family, "--filter", family, "--keys-expected", "2000", "keys")
+            d = self.json("info", family)
+            for name in self.FIELDS:
+                self.assertIn(name, d)
+            self.assertEqual((d["format"], d["family"], d["keys"], d["capacity"], d["checksum"]),
+                             ("perhaps", family, 1000, 2000, "ok"))
+            self.assertEqual(d["bits_per_key"], d["bits"] / 1000)
+            self.assertAlmostEqual(d["keys_distinct"], 1000, delta=60)
+            text = self.ok("info", family).decode()
+            for part in [family, "1,000, about", "fill       [####", " %", "headroom", "more keys until", "checksum   ok"]:
+                self.assertIn(part, text)
+            self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        many = json.loads(self.ok("info", "--json", "line", "block"))
+        self.assertEqual([d["file"] for d in many], ["line", "block"])
+        self.assertEqual(self.ok("info", "line", "block").decode().count("format"), 2)
+        # one bad file of several: what was read before it is printed
+        done = self.run_perhaps("info", "line", "none")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"family     line", done.stdout)
+
+
+class Sizes(Case):
+    """What `size` predicts is what `build` makes."""
+
+    def test_predictions(self):
+        self.write("keys", lines(b"%d" % i for i in range(10_000)))
+        for args in [["--fpr", "0.003"], ["--bits-per-key", "9"], ["--max-bytes", "16k"]]:
+            for row in self.json("size", "--keys", "10k", *args):
+                d = self.json("build", "-o", "f", "--filter", row["family"], *args, "keys")
+                self.assertEqual((d["bits"], d["bytes"], d["probes"]), (row["bits"], row["bytes"], row["probes"]))
+                self.assertAlmostEqual(d["fpr_at_capacity"], row["fpr"], delta=1e-12)
+                self.assertGreater(row["above_limit"], 0.3)
+
+    def test_table(self):
+        text = self.ok("size", "--keys", "1e9", "--fpr", "0.001").decode()
+        rows = text.splitlines()
+        self.assertEqual([row.split()[0] for row in rows[:4]], ["family", "line", "block", "classic"])
+        self.assertLessEqual(max(map(len, rows)), 80)
+
+    def test_ways_to_write_a_number(self):
+        for text, value in [("1000000", 10**6), ("1e6", 10**6), ("1M", 10**6), ("1.5k", 1500), ("2Ki", 2048), ("1Mi", 2**20),
+                            ("1G", 10**9), ("2KiB", 2048), ("3kB", 3000), ("9007199254740993", 9007199254740993)]:
+            self.assertEqual(self.json("size", "--keys", text)[0]["keys"], value)
+
+    def test_far_out(self):
+        for keys in ["1", "1e12", "9e18"]:
+            for row in self.json("size", "--keys", keys, "--fpr", "1e-9"):
+                self.assertGreater(row["bytes"], 0)
+
+
+class Bench(Case):
+    def test_bench(self):
+        rows = self.json("bench", "--keys", "20k", "--threads", "2")
+        self.assertEqual([row["family"] for row in rows], ["line", "block", "classic"])
+        for row in rows:
+            self.assertGreater(row["single_ns"], 0)
+            self.assertLess(row["fpr"], 0.02)
+        self.assertIn("batch ns", self.ok("bench", "--keys", "1k").decode())
+
+
+class Documents(Case):
+    """Help, man page and completions name every command and option, are well formed, and their examples run."""
+
+    COMMANDS = ["build", "query", "add", "info", "merge", "fold", "verify", "size", "bench"]
+
+    def options(self):
+        for command in self.COMMANDS:
+            text = self.ok(command, "--help").decode()
+            yield command, text, re.findall(r"^ {2}(?:(-\w), | {4})(--[\w-]+)", text, re.M)
+
+    def test_help(self):
+        top = self.ok("--help").decode()
+        for command, text, options in self.options():
+            self.assertRegex(top, r"(?m)^  %s  " % command)
+            self.assertEqual(text, self.ok("help", command).decode())
+            self.assertIn("Usage: perhaps " + command, text)
+            self.assertGreater(len(options), 3)
+            self.assertIn(("-h", "--help"), options)
+        for text in [top] + [text for _, text, _ in self.options()]:
+            self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        self.assertEqual(self.run_perhaps().returncode, 2)
+        self.assertRegex(self.ok("--version").decode(), r"^perhaps \d+\.\d+\.\d+\n$")
+
+    def test_man_page(self):
+        page = self.ok("man")
+        plain = page.decode().replace("\\-", "-")
+        for command, _, options in self.options():
+            self.assertIn(".SS " + command, plain)
+            for _, name in options:
+                self.assertIn("\\fB" + name + "\\fR", plain)
+        done = subprocess.run(["groff", "-man", "-ww", "-Tascii"], input=page, capture_output=True)  # package groff-base
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertIn(b"perhaps build", re.sub(rb"\x1b\[\d*m|.\x08", b"", done.stdout))
+
+    def test_completions(self):
+        for shell in ["bash", "zsh", "fish"]:
+            script = self.ok("completion", shell)
+            for command, _, options in self.options():
+                self.assertIn(command, script.decode())
+                for _, name in options:
+                    self.assertIn(name.lstrip("-"), script.decode())
+            self.write(shell, script)
+            if shutil.which(shell):  # bash always is
+                done = subprocess.run([shell, "-n", self.path(shell)], capture_output=True)
+                self.assertEqual((done.returncode, done.stderr), (0, b""))
+
+    def complete(self, *words):
+        self.write("bash", self.ok("completion", "bash"))
+        script = 'source ./bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _perhaps; printf "%s\\n" "${COMPREPLY[@]}"'
+        done = subprocess.run(["bash", "-c", script, "bash", *words], cwd=self.folder, capture_output=True, check=True)
+        return done.stdout.decode().split()
+
+    def test_bash_completes(self):
+        self.assertEqual(self.complete("perhaps", "b"), ["build", "bench"])
+        self.assertEqual(self.complete("perhaps", "build", "--filter", ""), ["line", "block", "classic"])
+        self.assertEqual(self.complete("perhaps", "build", "--keys-a"), ["--keys-as"])
+        self.assertEqual(self.complete("perhaps", "query", "-o", "fi"), [])
+
+    def test_examples_run(self):
+        people = lines(b"%d,Name%d@Example.org,x" % (i, i) for i in range(100))
+        keys = lines([b"hello"] + [b"key %d" % i for i in range(2000)])
+        for name, data in [("keys.txt", keys), ("more.txt", b"more\n"), ("new.txt", b"hello\nstranger 9\n"),
+                           ("absent.txt", lines(b"absent %d" % i for i in range(1000))), ("people.csv", people),
+                           ("keys.gz", gzip.compress(keys))]:
+            self.write(name, data)
+        for day in ["monday", "tuesday"]:
+            self.ok("build", "-o", day + ".perhaps", "--max-bytes", "4Ki", "--keys-expected", "3000", "keys.txt")
+        count = 0
+        env = {**os.environ, "PATH": os.path.dirname(PERHAPS) + ":" + os.environ["PATH"]}
+        for command in self.COMMANDS:
+            text = self.ok(command, "--help").decode()
+            for example in text.split("Examples:\n")[1].strip().splitlines():
+                done = subprocess.run(["bash", "-c", "set -o pipefail;" + example], cwd=self.folder, env=env, capture_output=True)
+                self.assertEqual((done.returncode, done.stderr), (0, b""), example)
+                count += 1
+        self.assertGreater(count, 15)
+        self.assertEqual(self.read("known.txt"), b"hello\n")
+        self.assertEqual(self.read("certainly-new.txt"), b"stranger 9\n")
+
+    def test_other_commands_are_programs(self):
+        os.mkdir(self.path("bin"))
+        self.write("bin/perhaps-greet", b'#!/bin/sh\necho "greet: $*"\nexit 7\n')
+        os.chmod(self.path("bin/perhaps-greet"), 0o755)
+        env = {"PATH": self.path("bin") + ":" + os.environ["PATH"]}
+        done = self.run_perhaps("greet", "-x", "you", env=env)
+        self.assertEqual((done.returncode, done.stdout), (7, b"greet: -x you\n"))
+        # beside the binary, which comes before PATH
+        shutil.copy(PERHAPS, self.path("perhaps"))
+        self.write("perhaps-greet", b"#!/bin/sh\necho beside\n")
+        os.chmod(self.path("perhaps-greet"), 0o755)
+        done = subprocess.run([self.path("perhaps"), "greet"], env={**os.environ, **env}, capture_output=True)
+        self.assertEqual(done.stdout, b"beside\n")
+
+
+class Terminal(Case):
+    """Colour and progress on a terminal only."""
+
+    def on_terminal(self, args, env=None, stdin=subprocess.DEVNULL):
+        leader, follower = pty.openpty()
+        process = subprocess.Popen([PERHAPS, *args], stdin=stdin, stdout=follower, stderr=follower, cwd=self.folder,
+                                   env={**{k: v for k, v in os.environ.items() if k != "NO_COLOR"}, **(env or {})})
+        os.close(follower)
+        self.addCleanup(os.close, leader)
+        return process, leader
+
+    def rest(self, process, leader):
+        text = b""
+        while True:
+            try:
+                part = os.read(leader, 65536)
+            except OSError:  # the other side is closed
+                part = b""
+            if not part:
+                break
+            text += part
+        process.wait()
+        return text
+
+    def test_colour(self):
+        self.ok("build", "-o", "f", "-e", "x")
+        self.assertIn(b"\x1b[1mf", self.rest(*self.on_terminal(["info", "f"])))
+        self.assertNotIn(b"\x1b", self.rest(*self.on_terminal(["info", "f"], {"NO_COLOR": "1"})))
+        for args in [["info", "f"], ["--help"], ["size", "--keys", "1k"]]:
+            done = self.run_perhaps(*args)
+            self.assertNotIn(b"\x1b", done.stdout + done.stderr)
+
+    def feed(self, process, seen, limit):
+        """Writes lines into a slow pipe until `seen()`."""
+        for i in range(limit):
+            process.stdin.write(lines(b"%d.%d" % (i, j) for j in range(100)))
+            process.stdin.flush()
+            if seen():
+                return True
+        return False
+
+    def test_progress(self):
+        process, leader = self.on_terminal(["build", "-o", "f", "-"], stdin=subprocess.PIPE)
+        text = b""
+
+        def seen():
+            nonlocal text
+            if select.select([leader], [], [], 0.05)[0]:
+                text += os.read(leader, 65536)
+            return b"keys/s" in text
+
+        self.assertTrue(self.feed(process, seen, 400), text)
+        process.stdin.close()
+        text += self.rest(process, leader)
+        self.assertEqual(process.returncode, 0)
+        self.assertIn(b"\r\x1b[K", text)  # and it is gone afterwards
+        for line in re.split(rb"[\r\n]+", re.sub(rb"\x1b\[\d*[mK]", b"", text)):
+            self.assertLess(len(line), 80)
+
+    def test_no_progress_in_a_pipe(self):
+        done = self.run_perhaps("build", "-o", "f", "-", stdin=lines(b"%d" % i for i in range(300_000)))
+        self.assertEqual(done.stderr, b"")
+
+
+class Interruption(Case):
+    """A command that is stopped, however rudely, leaves the old file or the new one, whole."""
+
+    def setUp(self):
+        super().setUp()
+        rng = random.Random(SEED)
+        self.write("old.txt", lines(b"%x" % rng.getrandbits(64) for _ in range(30_000)))
+        self.write("new.txt", lines(b"%x" % rng.getrandbits(64) for _ in range(30_000)))
+        size = ["--keys-expected", "4M"]
+        self.ok("build", "-o", "a", *size, "old.txt")
+        self.ok("build", "-o", "b", *size, "new.txt")
+        self.commands = {
+            "build": ["build", "-o", "out", *size, "new.txt"],
+            "add": ["add", "out", "new.txt"],
+            "merge": ["merge", "-o", "out", "a", "b"],
+        }
+
+    def litter(self):
+        return [name for name in os.listdir(self.folder) if name not in {"old.txt", "new.txt", "a", "b", "out"}]
+
+    def test_kill_9(self):
+        """Seeded moments from before the start to after the end. Filters are made the same way each time, so whole
+        means: the bytes of the old file, or those of the new one."""
+        print("seed", SEED, file=sys.stderr)
+        rng = random.Random(SEED)
+        old = self.read("a")
+        for name, args in self.commands.items():
+            shutil.copy(self.path("a"), self.path("out"))
+            self.ok(*args)
+            new = self.read("out")
+            self.assertNotEqual(old, new)
+            ends = {"old": 0, "new": 0}
+            for _ in range(25):
+                shutil.copy(self.path("a"), self.path("out"))
+                process = subprocess.Popen([PERHAPS, *args], cwd=self.folder, stdout=subprocess.DEVNULL)
+                try:
+                    process.wait(timeout=rng.random() ** 2 * 0.08)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+                now = self.read("out")
+                self.assertIn(now, (old, new), name)
+                ends["old" if now == old else "new"] += 1
+                self.ok("info", "out")
+                self.assertEqual(self.json("verify", "out", "--keys", "old.txt" if name != "build" or now == old else "new.txt",
+                                           "--absent-count", "0")["false_negatives"], 0)
+                for temp in self.litter():
+                    self.assertRegex(temp, r"^\.perhaps-.*\.tmp$")
+                    os.unlink(self.path(temp))
+            print(name, ends, file=sys.stderr)
+            self.assertGreater(ends["old"], 0)
+
+    def test_interrupt(self):
+        """Ctrl-C, and a polite kill, while keys arrive: the exit code says so, and nothing has changed."""
+        shutil.copy(self.path("a"), self.path("out"))
+        old = self.read("out")
+        for args in [["build", "-o", "out", "-"], ["add", "out", "-"], ["build", "-o", "out", "--max-bytes", "1M", "-"]]:
+            for number, code in [(signal.SIGINT, 130), (signal.SIGTERM, 143)]:
+                with subprocess.Popen([PERHAPS, *args], cwd=self.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE) as process:
+                    process.stdin.write(b"key\n" * 500_000)  # more than a pipe holds: it is being read
+                    process.stdin.flush()
+                    process.send_signal(number)
+                    self.assertEqual(process.wait(timeout=60), code)
+                self.assertEqual(self.read("out"), old)
+                self.assertEqual(self.litter(), [])
+
+    def test_interrupt_anywhere(self):
+        rng = random.Random(SEED)
+        old = self.read("a")
+        for name, args in self.commands.items():
+            shutil.copy(self.path("a"), self.path("out"))
+            self.ok(*args)
+            new = self.read("out")
+            for _ in range(10):
+                shutil.copy(self.path("a"), self.path("out"))
+                process = subprocess.Popen([PERHAPS, *args], cwd=self.folder, stdout=subprocess.DEVNULL)
+                try:
+                    process.wait(timeout=rng.random() ** 2 * 0.08)
+                except subprocess.TimeoutExpired:
+                    process.send_signal(signal.SIGINT)
+                    process.wait()
+                self.assertIn(process.returncode, (0, 130, -signal.SIGINT))  # the last: before main
+                self.assertIn(self.read("out"), (old, new), name)
+                self.assertEqual(self.litter(), [])
+
+    def test_a_file_that_shrinks(self):
+        """A key file that loses its end while it is mapped is an error, not a crash."""
+        self.write("long", b"0123456789abcdef\n" * 4_000_000)
+        with subprocess.Popen([PERHAPS, "query", self.path("a"), self.path("long"), "-v"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            self.assertEqual(process.stdout.readline(), b"0123456789abcdef\n")  # at work, and stopped by the full pipe
+            os.truncate(self.path("long"), 4096)
+            process.stdout.read()
+            self.assertEqual(process.wait(), 2)
+            self.assertIn(b"became shorter", process.stderr.read())
+
+
+if __name__ == "__main__":
+    if not (os.access(PERHAPS, os.X_OK) and os.access(PEER, os.X_OK)):
+        sys.exit("usage: cli_test.py PERHAPS CLI_PEER")
+    os.environ["LC_ALL"] = "C.UTF-8"
+    program = unittest.main(argv=[sys.argv[0], *sys.argv[3:]], exit=False)
+    count = program.result.testsRun
+    print(f"{count} tests ran", file=sys.stderr)
+    sys.exit(not program.result.wasSuccessful() or count == 0 or bool(program.result.skipped))
