@@ -85,7 +85,9 @@ Condition condition_of(LineShape shape, Bytes table) {
     std::array<double, 8> fill;
     double whole = 1;
     for (std::size_t lane = 0; lane < 8; ++lane) {
-      const int count = std::popcount(detail::load<std::uint64_t>(table.data() + line * kLineBytes + lane * 8));
+      const std::byte* word = table.data() + line * kLineBytes + lane * 4;
+      const int count =
+          std::popcount(detail::load<std::uint32_t>(word)) + std::popcount(detail::load<std::uint32_t>(word + 32));
       ones += static_cast<unsigned>(count);
       fill[lane] = count / 64.0;
       whole *= fill[lane];

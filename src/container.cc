@@ -600,7 +600,9 @@ Result<NewContainer> NewContainer::create(const std::string& path, Header header
   if (!temp) return std::move(temp).error();
   const std::uint64_t file_bytes = entries[0].offset + padded(size);
   // Not a file with holes: a full disk would then be a signal at some insert, instead of an error here.
-  if (const int error = posix_fallocate(temp->fd(), 0, static_cast<off_t>(file_bytes)); error != 0) {
+  int error = EINTR;
+  while (error == EINTR) error = posix_fallocate(temp->fd(), 0, static_cast<off_t>(file_bytes));
+  if (error != 0) {
     errno = error;
     return temp->failed("cannot reserve " + number(file_bytes) + " bytes");
   }

@@ -21,8 +21,7 @@ struct BlockLayout {
   static constexpr std::size_t kBlockBytes = 32;
 
   // Odd numbers chosen by the authors of the Parquet format.
-  static constexpr std::array<std::uint32_t, 8> kSalt = {0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d,
-                                                         0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31};
+  static constexpr std::array<std::uint32_t, 8> kSalt = detail::kBlockSalt;
 
   static std::uint64_t block_of(BlockShape shape, std::uint64_t h) noexcept { return (h >> 32) * shape.blocks >> 32; }
 

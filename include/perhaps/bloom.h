@@ -5,7 +5,7 @@
 // arguments; an unusual bit order is a Plan that permutes its positions; the header is a codec's affair.
 //
 //   Plan             used by       position i
-//   EnhancedDouble   perhaps       floor(x_i * bits / 2^64)   x_i = h + i*b + c*(i^3-i)/6 mod 2^64
+//   EnhancedDouble   perhaps       floor(x_i * bits / 2^64)   x_i = a + i*b + c*(i^3-i)/6 mod 2^64
 //
 // Bits are numbered from the least significant bit of byte 0. The unused bits of the last byte stay 0.
 //
@@ -28,13 +28,13 @@ concept ProbePlan = requires(typename P::word digest, std::uint64_t bits, P plan
 // steps agree share all positions, and {x, y} meets its mirror {x + (k-1)y, -y} -- which doubles the rate of small
 // filters (20 bits a key, 1000 keys: 1.41e-4 for 0.70e-4). The cubic term breaks both. All arithmetic is mod 2^64 and
 // a position is the high part of a product, so there is no division and halving `bits` halves every position: a classic
-// filter with an even number of bits can be folded.
+// filter with an even number of bits can be folded. a = h * 0x9e3779b97f4a7c15, b = rot32(h) * 0xd6e8feb86659fd93.
 class EnhancedDouble {
  public:
   using word = std::uint64_t;
 
   EnhancedDouble(std::uint64_t digest, std::uint64_t bits) noexcept
-      : bits_(bits), x_(digest), step_((digest >> 32 | digest << 32) * 0x9e3779b97f4a7c15u) {}
+      : bits_(bits), x_(digest * 0x9e3779b97f4a7c15u), step_((digest >> 32 | digest << 32) * 0xd6e8feb86659fd93u) {}
 
   std::uint64_t next() noexcept {
     const std::uint64_t position = detail::scale(x_, bits_);

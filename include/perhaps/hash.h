@@ -8,7 +8,7 @@
 // whatever combines filters compares hashers, and checked builds (PERHAPS_CHECK_DIGESTS) assert on every use.
 //
 // Two schemes:
-//   Hash       XXH3-64 for bytes, a two-multiply mixer for integers. Fast. The default.
+//   Hash       XXH3-64 for bytes, two multiplications for integers. Fast. The default.
 //   KeyedHash  SipHash-1-3 under a secret 128-bit key. For keys chosen by an adversary: XXH3 is not cryptographic, and
 //              whoever knows the seed can make every lookup a false positive.
 //
@@ -124,16 +124,17 @@ class Hash {
   PERHAPS_API void many(std::span<const Bytes> keys, std::span<Digest<Hash>> out) const noexcept;
   PERHAPS_API void many(std::span<const std::string_view> keys, std::span<Digest<Hash>> out) const noexcept;
 
-  // Integers: a bijection of 64 bits ("moremur", P. Evensen 2019), so distinct integers never share a digest. The seed
-  // enters multiplied, because seeds 0, 1, 2.. xored into keys 0, 1, 2.. would only permute the same set.
+  // Integers: a 64 x 64 -> 128 bit product, folded, and multiplied once more. The seed enters multiplied, because seeds
+  // 0, 1, 2.. xored into keys 0, 1, 2.. would only permute the same set. The fold alone would save 0.2 ns, but keys
+  // that form a grid then come out well above the model, and sequences below it; with the second product sequences,
+  // strides, pointers, doubles, grids and reversed bytes all behave as random keys (hash_test). The two multiplications
+  // and three shifts of murmur's finaliser and its kin avalanche better in the low bits, which no Bloom filter needs,
+  // and cost 0.7 ns more: families that cut fingerprints out of a digest mix it again.
   constexpr Digest<Hash> operator()(std::uint64_t key) const noexcept {
-    std::uint64_t x = key ^ (seed_ * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du);
-    x ^= x >> 27;
-    x *= 0x3c79ac492ba7b653u;
-    x ^= x >> 33;
-    x *= 0x1c69b3f74ac4ae35u;
-    x ^= x >> 27;
-    return Digest<Hash>::made_by(*this, x);
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = Wide{key ^ (seed_ * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du)} * 0xa0761d6478bd642fu;
+    const word folded = static_cast<word>(product >> 64) ^ static_cast<word>(product);
+    return Digest<Hash>::made_by(*this, folded * 0xd6e8feb86659fd93u);
   }
 
   friend bool operator==(const Hash&, const Hash&) = default;

@@ -16,57 +16,98 @@ namespace perhaps::kernel::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using Wide = hn::CappedTag<std::uint64_t, 8>;
-using WideSigned = hn::CappedTag<std::int64_t, 8>;
-using Narrow = hn::CappedTag<std::uint32_t, 8>;
+#include "kernel/loops.inc"
 
-constexpr std::size_t kWide = hn::MaxLanes(Wide());
-constexpr std::size_t kNarrow = hn::MaxLanes(Narrow());
+using Words = hn::CappedTag<std::uint32_t, 8>;  // half a line, or a block
+using Signed = hn::CappedTag<std::int32_t, 8>;
+constexpr std::size_t kWidth = hn::MaxLanes(Words());
 
-alignas(64) constexpr std::uint64_t kShift[8] = {58, 52, 46, 40, 34, 28, 22, 16};
-alignas(64) constexpr std::int64_t kLane[8] = {0, 1, 2, 3, 4, 5, 6, 7};
-alignas(32) constexpr std::array<std::uint32_t, 8> kSalt = BlockLayout::kSalt;
+alignas(32) constexpr std::array<std::uint32_t, 8> kSalt = detail::kBlockSalt;
+alignas(32) constexpr std::int32_t kLane[8] = {0, 1, 2, 3, 4, 5, 6, 7};
 
-// One round of eight probes: bit (x >> shift) mod 64 of each lane from `lane` on.
-HWY_INLINE auto round_mask(std::uint64_t x, std::size_t lane) {
-  const Wide d;
-  const auto field = hn::And(hn::Shr(hn::Set(d, x), hn::Load(d, kShift + lane)), hn::Set(d, 63));
-  return hn::Shl(hn::Set(d, std::uint64_t{1}), field);
+// x * salt for the lanes from `lane` on.
+HWY_INLINE auto products(std::uint32_t x, std::size_t lane) {
+  const Words d;
+  return hn::Mul(hn::Set(d, x), hn::Load(d, kSalt.data() + lane));
 }
 
-// The same for the first `probes` lanes from `start` on, in turn.
-HWY_INLINE auto part_mask(std::uint64_t x, std::size_t lane, std::uint64_t start, std::uint32_t probes) {
-  const Wide d;
-  const WideSigned s;
+// The bit that the top five bits of each product name.
+template <class V>
+HWY_INLINE auto bits(V product) {
+  return hn::Shl(hn::Set(Words(), std::uint32_t{1}), hn::ShiftRight<27>(product));
+}
+
+// Which of a lane's two words is meant: the sixth bit from the top.
+template <class V>
+HWY_INLINE auto is_odd(V product) {
+  const Words d;
+  return hn::MaskFromVec(hn::BitCast(d, hn::BroadcastSignBit(hn::BitCast(Signed(), hn::ShiftLeft<5>(product)))));
+}
+
+// All ones in the lanes that a round of `probes` from `start` on probes.
+HWY_INLINE auto probed(std::size_t lane, std::uint32_t start, std::uint32_t probes) {
+  const Signed s;
   const auto turn =
-      hn::And(hn::Sub(hn::Load(s, kLane + lane), hn::Set(s, static_cast<std::int64_t>(start))), hn::Set(s, 7));
-  const auto probed = hn::Lt(turn, hn::Set(s, static_cast<std::int64_t>(probes)));
-  return hn::And(round_mask(x, lane), hn::BitCast(d, hn::VecFromMask(s, probed)));
+      hn::And(hn::Sub(hn::Load(s, kLane + lane), hn::Set(s, static_cast<std::int32_t>(start))), hn::Set(s, 7));
+  return hn::BitCast(Words(), hn::VecFromMask(s, hn::Lt(turn, hn::Set(s, static_cast<std::int32_t>(probes)))));
 }
 
-HWY_INLINE auto line_mask(std::uint64_t x, std::uint64_t x2, std::size_t lane, std::uint32_t probes) {
-  const std::uint64_t start = x >> 13 & 7;
-  if (probes < 8) return part_mask(x, lane, start, probes);
-  if (probes == 8) return round_mask(x, lane);
-  return hn::Or(round_mask(x, lane), part_mask(x2, lane, start, probes - 8));
+using Eight = std::integral_constant<std::uint32_t, 8>;
+
+template <class D, class V>
+HWY_INLINE bool all_zero(D d, V v) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  return _mm256_testz_si256(v.raw, v.raw) != 0;  // one test and its flag, where Eq and AllTrue take three steps
+#else
+  return hn::AllTrue(d, hn::Eq(v, hn::Zero(d)));
+#endif
 }
 
-// `probes` is a constant of the compiler for eight, the common case, which needs no lane masks.
+// Are all bits of `want` in `have`? With half a line in one register this is one test and its carry.
+template <class V>
+HWY_INLINE bool covers(V have, V want) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  return _mm256_testc_si256(have.raw, want.raw) != 0;
+#else
+  return all_zero(Words(), hn::AndNot(have, want));
+#endif
+}
+
+// The probed bits that are not set, for the lanes from `lane` on. `probes` is a constant of the compiler for eight, the
+// common case, which needs no lane masks.
+template <class Probes>
+HWY_INLINE auto line_missing(const std::uint32_t* line, std::uint64_t h, std::size_t lane, Probes probes) {
+  const Words d;
+  const auto even = hn::LoadU(d, line + lane);
+  const auto odd = hn::LoadU(d, line + 8 + lane);
+  const auto first = products(static_cast<std::uint32_t>(h), lane);
+  auto missing = hn::AndNot(hn::IfThenElse(is_odd(first), odd, even), bits(first));
+  if (probes < 8) missing = hn::And(missing, probed(lane, LineLayout::start_of(h), probes));
+  if (probes > 8) {
+    const auto second = products(LineLayout::second_round_of(h), lane);
+    const auto also = hn::AndNot(hn::IfThenElse(is_odd(second), odd, even), bits(second));
+    missing = hn::Or(missing, hn::And(also, probed(lane, LineLayout::start_of(h), probes - 8)));
+  }
+  return missing;
+}
+
 template <class Source, class Probes>
 HWY_INLINE void line_query_as(LineShape shape, const std::byte* table, Source source, std::size_t count,
                               std::uint64_t* answers, bool ahead, Probes probes) {
   query_loop(
-      source, count, answers, ahead, [=](std::uint64_t h) { LineLayout::prefetch(shape, table, h); },
-      [=](std::uint64_t h) HWY_ATTR {
-        const Wide d;
-        const auto* line = reinterpret_cast<const std::uint64_t*>(table + LineLayout::line_of(shape, h) * kLineBytes);
-        const std::uint64_t x = h * LineLayout::kSpread;
-        const std::uint64_t x2 = x * LineLayout::kSecondRound;
-        auto missing = hn::Zero(d);
-        for (std::size_t lane = 0; lane < 8; lane += kWide) {
-          missing = hn::Or(missing, hn::AndNot(hn::LoadU(d, line + lane), line_mask(x, x2, lane, probes)));
+      source, count, answers, ahead, [=](std::uint64_t h) { return LineLayout::line_of(shape, h) * kLineBytes; },
+      [=](std::uint64_t where) { detail::prefetch_read(table + where); },
+      [=](std::uint64_t where, std::uint64_t h) HWY_ATTR {
+        const Words d;
+        const auto* line = reinterpret_cast<const std::uint32_t*>(table + where);
+        if constexpr (kWidth == 8 && std::same_as<Probes, Eight>) {
+          const auto product = products(static_cast<std::uint32_t>(h), 0);
+          return covers(hn::IfThenElse(is_odd(product), hn::LoadU(d, line + 8), hn::LoadU(d, line)), bits(product));
         }
-        return hn::AllTrue(d, hn::Eq(missing, hn::Zero(d)));
+        auto missing = hn::Zero(d);
+        for (std::size_t lane = 0; lane < 8; lane += kWidth)
+          missing = hn::Or(missing, line_missing(line, h, lane, probes));
+        return all_zero(d, missing);
       });
 }
 
@@ -74,20 +115,30 @@ template <class Source, class Probes>
 HWY_INLINE void line_insert_as(LineShape shape, std::byte* table, Source source, std::size_t count, bool ahead,
                                Probes probes) {
   insert_loop(
-      source, count, ahead,
-      [=](std::uint64_t h) { detail::prefetch_write(table + LineLayout::line_of(shape, h) * kLineBytes); },
-      [=](std::uint64_t h) HWY_ATTR {
-        const Wide d;
-        auto* line = reinterpret_cast<std::uint64_t*>(table + LineLayout::line_of(shape, h) * kLineBytes);
-        const std::uint64_t x = h * LineLayout::kSpread;
-        const std::uint64_t x2 = x * LineLayout::kSecondRound;
-        for (std::size_t lane = 0; lane < 8; lane += kWide) {
-          hn::StoreU(hn::Or(hn::LoadU(d, line + lane), line_mask(x, x2, lane, probes)), d, line + lane);
+      source, count, ahead, [=](std::uint64_t h) { return LineLayout::line_of(shape, h) * kLineBytes; },
+      [=](std::uint64_t where) { detail::prefetch_write(table + where); },
+      [=](std::uint64_t where, std::uint64_t h) HWY_ATTR {
+        const Words d;
+        auto* line = reinterpret_cast<std::uint32_t*>(table + where);
+        const auto set = [&](std::uint32_t* at, auto mask)
+                             HWY_ATTR { hn::StoreU(hn::Or(hn::LoadU(d, at), mask), d, at); };
+        for (std::size_t lane = 0; lane < 8; lane += kWidth) {
+          const auto first = products(static_cast<std::uint32_t>(h), lane);
+          auto mask = bits(first);
+          if (probes < 8) mask = hn::And(mask, probed(lane, LineLayout::start_of(h), probes));
+          auto even = hn::IfThenZeroElse(is_odd(first), mask);
+          auto odd = hn::IfThenElseZero(is_odd(first), mask);
+          if (probes > 8) {
+            const auto second = products(LineLayout::second_round_of(h), lane);
+            mask = hn::And(bits(second), probed(lane, LineLayout::start_of(h), probes - 8));
+            even = hn::Or(even, hn::IfThenZeroElse(is_odd(second), mask));
+            odd = hn::Or(odd, hn::IfThenElseZero(is_odd(second), mask));
+          }
+          set(line + lane, even);
+          set(line + 8 + lane, odd);
         }
       });
 }
-
-using Eight = std::integral_constant<std::uint32_t, 8>;
 
 template <class Source>
 void line_query(LineShape shape, const std::byte* table, Source source, std::size_t count, std::uint64_t* answers,
@@ -102,42 +153,37 @@ void line_insert(LineShape shape, std::byte* table, Source source, std::size_t c
                     : line_insert_as(shape, table, source, count, ahead, shape.probes);
 }
 
-HWY_INLINE auto block_mask(std::uint64_t h, std::size_t word) {
-  const Narrow d;
-  const auto product = hn::Mul(hn::Set(d, static_cast<std::uint32_t>(h)), hn::Load(d, kSalt.data() + word));
-  return hn::Shl(hn::Set(d, std::uint32_t{1}), hn::ShiftRight<27>(product));
-}
-
 template <class Source>
 void block_query(BlockShape shape, const std::byte* table, Source source, std::size_t count, std::uint64_t* answers,
                  bool ahead) noexcept {
   query_loop(
-      source, count, answers, ahead, [=](std::uint64_t h) { BlockLayout::prefetch(shape, table, h); },
-      [=](std::uint64_t h) HWY_ATTR {
-        const Narrow d;
-        const auto* block =
-            reinterpret_cast<const std::uint32_t*>(table + BlockLayout::block_of(shape, h) * BlockLayout::kBlockBytes);
+      source, count, answers, ahead,
+      [=](std::uint64_t h) { return BlockLayout::block_of(shape, h) * BlockLayout::kBlockBytes; },
+      [=](std::uint64_t where) { detail::prefetch_read(table + where); },
+      [=](std::uint64_t where, std::uint64_t h) HWY_ATTR {
+        const Words d;
+        const auto* block = reinterpret_cast<const std::uint32_t*>(table + where);
+        if constexpr (kWidth == 8) return covers(hn::LoadU(d, block), bits(products(static_cast<std::uint32_t>(h), 0)));
         auto missing = hn::Zero(d);
-        for (std::size_t at = 0; at < 8; at += kNarrow) {
-          missing = hn::Or(missing, hn::AndNot(hn::LoadU(d, block + at), block_mask(h, at)));
+        for (std::size_t at = 0; at < 8; at += kWidth) {
+          missing =
+              hn::Or(missing, hn::AndNot(hn::LoadU(d, block + at), bits(products(static_cast<std::uint32_t>(h), at))));
         }
-        return hn::AllTrue(d, hn::Eq(missing, hn::Zero(d)));
+        return all_zero(d, missing);
       });
 }
 
 template <class Source>
 void block_insert(BlockShape shape, std::byte* table, Source source, std::size_t count, bool ahead) noexcept {
   insert_loop(
-      source, count, ahead,
-      [=](std::uint64_t h) {
-        detail::prefetch_write(table + BlockLayout::block_of(shape, h) * BlockLayout::kBlockBytes);
-      },
-      [=](std::uint64_t h) HWY_ATTR {
-        const Narrow d;
-        auto* block =
-            reinterpret_cast<std::uint32_t*>(table + BlockLayout::block_of(shape, h) * BlockLayout::kBlockBytes);
-        for (std::size_t at = 0; at < 8; at += kNarrow) {
-          hn::StoreU(hn::Or(hn::LoadU(d, block + at), block_mask(h, at)), d, block + at);
+      source, count, ahead, [=](std::uint64_t h) { return BlockLayout::block_of(shape, h) * BlockLayout::kBlockBytes; },
+      [=](std::uint64_t where) { detail::prefetch_write(table + where); },
+      [=](std::uint64_t where, std::uint64_t h) HWY_ATTR {
+        const Words d;
+        auto* block = reinterpret_cast<std::uint32_t*>(table + where);
+        for (std::size_t at = 0; at < 8; at += kWidth) {
+          hn::StoreU(hn::Or(hn::LoadU(d, block + at), bits(products(static_cast<std::uint32_t>(h), at))), d,
+                     block + at);
         }
       });
 }

@@ -1,5 +1,6 @@
 // Words and bits of a table. Tables have no alignment that a caller must keep: blocks of a file lie anywhere.
 #pragma once
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +14,10 @@ constexpr std::uint64_t scale(std::uint64_t x, std::uint64_t n) noexcept {
   __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>((static_cast<Wide>(x) * n) >> 64);
 }
+
+// Odd multipliers that turn one 32-bit number into eight nearly independent ones (their high bits). Part of layouts.
+inline constexpr std::array<std::uint32_t, 8> kBlockSalt = {0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d,
+                                                            0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31};
 
 template <class Word>
 Word load(const std::byte* at) noexcept {
