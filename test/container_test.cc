@@ -186,7 +186,8 @@ std::map<std::string, std::string> small_files(const fs::path& folder) {
 TEST_F(ContainerTest, EveryFlippedBitIsNoticed) {
   const auto files = small_files(folder_);
   EXPECT_EQ(files.size(), 6u);
-  for (auto [name, bytes] : files) {
+  for (const auto& [name, good] : files) {
+    std::string bytes = good;
     OpenOptions options;
     if (name.ends_with("keyed")) options.secret = keyed();
     ASSERT_TRUE(open_bytes(bytes, options)) << name;
