@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -43,37 +44,51 @@ H hasher_of(std::uint64_t seed) {
 
 // Positions of a digest's bits in the table (bit p is bit p % 8 of byte p / 8), written from the text at the head of
 // each family's header and sharing no line with the code.
+class Positions {
+ public:
+  void push_back(std::uint64_t position) { at_[size_++] = position; }
+  const std::uint64_t* begin() const { return at_.data(); }
+  const std::uint64_t* end() const { return at_.data() + size_; }
+  std::uint64_t operator[](std::size_t i) const { return at_[i]; }
+
+ private:
+  std::array<std::uint64_t, BloomShape::kMaxProbes> at_{};
+  std::size_t size_ = 0;
+};
+
 inline std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
   const std::uint64_t a0 = a & 0xffffffff, a1 = a >> 32, b0 = b & 0xffffffff, b1 = b >> 32;
   const std::uint64_t middle = (a0 * b0 >> 32) + (a1 * b0 & 0xffffffff) + (a0 * b1 & 0xffffffff);
   return a1 * b1 + (a1 * b0 >> 32) + (a0 * b1 >> 32) + (middle >> 32);
 }
 
-inline std::vector<std::uint64_t> positions(BloomShape s, std::uint64_t h) {
-  std::vector<std::uint64_t> result;
-  const std::uint64_t b = std::rotl(h, 32) * 0x9e3779b97f4a7c15u;
+inline Positions positions(BloomShape s, std::uint64_t h) {
+  Positions result;
+  const std::uint64_t a = h * 0x9e3779b97f4a7c15u;
+  const std::uint64_t b = std::rotl(h, 32) * 0xd6e8feb86659fd93u;
   for (std::uint64_t i = 0; i < s.probes; ++i) {
-    result.push_back(high_product(h + i * b + 0xd1342543de82ef95u * ((i * i * i - i) / 6), s.bits));
+    result.push_back(high_product(a + i * b + 0xd1342543de82ef95u * ((i * i * i - i) / 6), s.bits));
   }
   return result;
 }
 
-inline std::vector<std::uint64_t> positions(LineShape s, std::uint64_t h) {
-  std::vector<std::uint64_t> result;
-  const std::uint64_t x = h * 0x9e3779b97f4a7c15u;
-  const std::uint64_t x2 = x * 0xd6e8feb86659fd93u;
+constexpr std::uint64_t kSalt[8] = {0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d,
+                                    0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31};
+
+inline Positions positions(LineShape s, std::uint64_t h) {
+  Positions result;
+  const std::uint64_t low = h % 0x100000000;
+  const std::uint64_t second = h * 0xe7037ed1a0b428dbu / 0x100000000;
   for (std::uint64_t i = 0; i < s.probes; ++i) {
-    const std::uint64_t lane = ((x >> 13) % 8 + i) % 8;
-    const std::uint64_t bit = ((i < 8 ? x : x2) >> (58 - 6 * lane)) % 64;
-    result.push_back(high_product(h, s.lines) * 512 + lane * 64 + bit);
+    const std::uint64_t lane = ((low * 0x9e3779b1 % 0x100000000 >> 29) + i) % 8;
+    const std::uint64_t p = (i < 8 ? low : second) * kSalt[lane] % 0x100000000 >> 26;
+    result.push_back(high_product(h, s.lines) * 512 + (p % 2 * 8 + lane) * 32 + p / 2);
   }
   return result;
 }
 
-inline std::vector<std::uint64_t> positions(BlockShape s, std::uint64_t h) {
-  constexpr std::uint64_t kSalt[8] = {0x47b6137b, 0x44974d91, 0x8824ad5b, 0xa2b7289d,
-                                      0x705495c7, 0x2df1424b, 0x9efc4947, 0x5c6bfb31};
-  std::vector<std::uint64_t> result;
+inline Positions positions(BlockShape s, std::uint64_t h) {
+  Positions result;
   for (std::uint64_t i = 0; i < 8; ++i) {
     const std::uint64_t bit = (h % 0x100000000 * kSalt[i]) % 0x100000000 >> 27;
     result.push_back(high_product(h >> 32 << 32, s.blocks) * 256 + i * 32 + bit);
