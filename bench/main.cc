@@ -38,7 +38,7 @@ constexpr const char* kUsage =
 perhaps-bench fpr [--seed S]   false-positive rates, theory beside measurement
 
   --keys LIST          sizes, e.g. 1e5,1e6 (default 1e5,1e6,1e7,1e8)
-  --rounds N           rounds (default 15; 7 at 1e8)
+  --rounds N           rounds (default 15; 7 at 1e8, of builds 3)
   --quick              about a minute: up to 1e7 keys, 5 rounds, absent keys only
   --only REGEX         only the tables whose title matches
   --contenders REGEX   only the contenders whose name matches
@@ -267,7 +267,7 @@ class Bench {
 template <class Key>
 void Bench::build(Table* table, std::vector<Alive<Key>>& alive, std::span<const Key> keys) {
   const std::uint64_t all = table == nullptr             ? 1
-                            : keys.size() >= 100'000'000 ? std::min<std::uint64_t>(5, rounds(keys.size()))
+                            : keys.size() >= 100'000'000 ? std::min<std::uint64_t>(3, rounds(keys.size()))
                                                          : rounds(keys.size());
   for (std::uint64_t round = 0; round < all; ++round) {
     for (auto& one : alive) {
@@ -277,9 +277,8 @@ void Bench::build(Table* table, std::vector<Alive<Key>>& alive, std::span<const 
         const double time = seconds([&] { one.contender->build(keys, threads); }, clock);
         one.row.ns[column].push_back(1e9 * time / static_cast<double>(keys.size()));
       };
-      const bool ours = one.about->kind == Kind::ours || one.about->kind == Kind::native;
       // One thread last: the filter that is asked later is the one that it built.
-      if (table != nullptr && ours && pin_.cpus() > 1) {
+      if (table != nullptr && one.about->kind == Kind::ours && one.about->headline && pin_.cpus() > 1) {
         pin_.up();
         timed("1 thread, wall", 1, CLOCK_MONOTONIC);
         timed("2 threads, wall", 2, CLOCK_MONOTONIC);
