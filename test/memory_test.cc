@@ -57,7 +57,8 @@ TEST(Memory, CopiesAreEqualAndApart) {
     EXPECT_EQ(b.size(), 0u);
     a = std::move(c);
     EXPECT_EQ(a.data(), where);
-    a = a;
+    const Memory& same = a;
+    a = same;
     EXPECT_EQ(a.data()[0], std::byte{99});
   }
 }
