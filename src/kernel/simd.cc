@@ -55,7 +55,7 @@ HWY_INLINE auto probed(std::size_t lane, std::uint32_t start, std::uint32_t prob
 using Eight = std::integral_constant<std::uint32_t, 8>;
 
 template <class D, class V>
-HWY_INLINE bool all_zero(D d, V v) {
+HWY_INLINE bool all_zero([[maybe_unused]] D d, V v) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
   return _mm256_testz_si256(v.raw, v.raw) != 0;  // one test and its flag, where Eq and AllTrue take three steps
 #else
