@@ -9,6 +9,8 @@
 namespace perhaps::cli {
 namespace {
 
+constexpr const char* kHelpText = "Print this help";
+
 struct OptionText {
   std::vector<std::string> names;  // "-o", "--output"; empty for a positional
   std::string value;               // FILE, N, line|block|classic; empty for a flag
@@ -44,15 +46,19 @@ std::vector<OptionText> options_of(const Command& command) {
     for (const auto& name : option->get_snames()) o.names.push_back("-" + name);
     for (const auto& name : option->get_lnames()) o.names.push_back("--" + name);
     o.value = option->get_items_expected_max() == 0 ? "" : option->get_type_name();
-    o.text = option == app.get_help_ptr() ? "Print this help" : option->get_description();
+    o.text = option == app.get_help_ptr() ? kHelpText : option->get_description();
     o.group = option->get_group();
     o.required = option->get_required();
     o.many = option->get_items_expected_max() > 1;
     result.push_back(std::move(o));
   }
-  // The help option declares itself first and belongs last.
-  std::stable_partition(result.begin(), result.end(),
-                        [](const OptionText& o) { return o.group == "Options" && o.text != "Print this help"; });
+  const auto rank = [](const OptionText& o) {
+    if (o.positional()) return 0;
+    if (o.text == kHelpText) return 2;
+    return o.group == "Options" ? 1 : 3;
+  };
+  std::stable_sort(result.begin(), result.end(),
+                   [&](const OptionText& a, const OptionText& b) { return rank(a) < rank(b); });
   return result;
 }
 
@@ -146,7 +152,8 @@ std::string man_page() {
   for (const Command& command : commands()) {
     if (command.hidden) continue;
     const auto options = options_of(command);
-    const std::string summary(command.summary);
+    std::string summary(command.summary);
+    summary[0] = static_cast<char>(summary[0] - 'a' + 'A');
     out += fmt::format(".SS {}\n.B {}\n.PP\n{}.\n", command.name, roff(usage_of(command, options)), roff(summary));
     if (!command.detail.empty()) out += roff(command.detail) + "\n";
     for (const auto& o : options) {

@@ -206,11 +206,11 @@ void Out::write_large(std::string_view text) {
   write(text);
 }
 
-Progress::Progress(std::string label, std::uint64_t total)
+Progress::Progress(std::string label, std::uint64_t total, bool hidden)
     : label_(std::move(label)),
       total_(total),
       next_(begin_ + std::chrono::seconds(1)),
-      enabled_(is_terminal(STDERR_FILENO)) {}
+      enabled_(!hidden && is_terminal(STDERR_FILENO)) {}
 
 Progress::~Progress() {
   if (shown_) fmt::print(stderr, "\r\033[K");

@@ -84,8 +84,8 @@ class Out {
 // noticed: advance() throws Interrupted.
 class Progress {
  public:
-  // `total` bytes of input, 0 if unknown.
-  Progress(std::string label, std::uint64_t total);
+  // `total` bytes of input, 0 if unknown. `hidden`: somebody else writes to the terminal.
+  Progress(std::string label, std::uint64_t total, bool hidden = false);
   ~Progress();
   // Safe from several threads.
   void advance(std::uint64_t bytes, std::uint64_t keys);

@@ -24,18 +24,21 @@ struct Options {
   std::uint64_t most = UINT64_MAX;
 };
 
-// Puts a record back as it came.
-void print_record(Out& out, KeysAs as, Bytes record, bool literal) {
-  if (as == KeysAs::len32 && !literal) {
-    const auto size = static_cast<std::uint32_t>(record.size());
-    for (unsigned i = 0; i < 4; ++i) out.write(static_cast<char>(size >> (8 * i)));
+// Puts records back as they came. Those of a source lie one after the other, each with its length before it or its
+// separator behind it, so a run of them is one copy; literals are lines.
+void print_run(Out& out, KeysAs as, std::span<const Bytes> records, bool literal) {
+  if (literal) {
+    for (const Bytes record : records) {
+      out.write(record);
+      out.write('\n');
+    }
+    return;
   }
-  out.write(record);
-  if (as == KeysAs::nul && !literal) {
-    out.write('\0');
-  } else if (literal || as == KeysAs::lines || as == KeysAs::hex) {
-    out.write('\n');
-  }
+  const std::byte* const begin = records.front().data() - (as == KeysAs::len32 ? 4 : 0);
+  out.write(Bytes(begin, records.back().data() + records.back().size()));
+  // The last line of a file may lack its end.
+  if (as == KeysAs::nul) out.write('\0');
+  if (as == KeysAs::lines || as == KeysAs::hex) out.write('\n');
 }
 
 int run(Options& options) {
@@ -62,21 +65,21 @@ int run(Options& options) {
       const std::size_t left = batch.keys.size() - word * 64;
       const std::uint64_t all = left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
       std::uint64_t hits = (options.invert ? ~answers[word] : answers[word]) & all;
-      if (!prints && selected + 64 <= options.most && !(options.quiet && hits != 0)) {
-        selected += static_cast<std::uint64_t>(std::popcount(hits));
-        continue;
-      }
-      for (; hits != 0; hits &= hits - 1) {
-        if (selected == options.most) return false;
-        ++selected;
+      while (hits != 0) {
+        const auto first = static_cast<std::size_t>(std::countr_zero(hits));
+        std::size_t run = options.numbers ? 1 : static_cast<std::size_t>(std::countr_one(hits >> first));
+        run = static_cast<std::size_t>(std::min<std::uint64_t>(run, options.most - selected));
+        if (run == 0) return false;
+        selected += run;
         if (options.quiet) return false;
+        hits &= ~(((run == 64 ? 0 : std::uint64_t{1} << run) - 1) << first);
         if (!prints) continue;
-        const std::size_t i = word * 64 + static_cast<std::size_t>(std::countr_zero(hits));
+        const std::size_t i = word * 64 + first;
         if (options.numbers) {
           if (with_name) out.write((source == nullptr ? "-e" : source->name()) + ":");
           out.write(fmt::format("{}:", number + i + 1));
         }
-        print_record(out, options.keys.as, batch.records[i], source == nullptr);
+        print_run(out, options.keys.as, batch.records.subspan(i, run), source == nullptr);
       }
     }
     number += batch.keys.size();
@@ -84,7 +87,7 @@ int run(Options& options) {
   };
   if (options.most != 0) {
     // Whoever types or tails sees an answer as soon as there is one.
-    Progress progress("asking", keys.stored_bytes());
+    Progress progress("asking", keys.stored_bytes(), prints && is_terminal(STDOUT_FILENO));
     keys.for_each(progress, use, [&] {
       if (current != nullptr && !current->mapped()) out.flush();
     });

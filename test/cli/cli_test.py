@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 PERHAPS = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
@@ -922,6 +923,13 @@ class Interruption(Case):
             "merge": ["merge", "-o", "out", "a", "b"],
         }
 
+    def whole_run(self, args):
+        """The bytes that an undisturbed run makes, and how long it takes here: the moments to disturb lie within."""
+        shutil.copy(self.path("a"), self.path("out"))
+        begin = time.monotonic()
+        self.ok(*args)
+        return self.read("out"), time.monotonic() - begin
+
     def litter(self):
         return [name for name in os.listdir(self.folder) if name not in {"old.txt", "new.txt", "a", "b", "out"}]
 
@@ -932,16 +940,14 @@ class Interruption(Case):
         rng = random.Random(SEED)
         old = self.read("a")
         for name, args in self.commands.items():
-            shutil.copy(self.path("a"), self.path("out"))
-            self.ok(*args)
-            new = self.read("out")
+            new, seconds = self.whole_run(args)
             self.assertNotEqual(old, new)
             ends = {"old": 0, "new": 0}
             for _ in range(25):
                 shutil.copy(self.path("a"), self.path("out"))
                 process = subprocess.Popen([PERHAPS, *args], cwd=self.folder, stdout=subprocess.DEVNULL)
                 try:
-                    process.wait(timeout=rng.random() ** 2 * 0.08)
+                    process.wait(timeout=rng.random() * 1.2 * seconds)
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
@@ -976,14 +982,12 @@ class Interruption(Case):
         rng = random.Random(SEED)
         old = self.read("a")
         for name, args in self.commands.items():
-            shutil.copy(self.path("a"), self.path("out"))
-            self.ok(*args)
-            new = self.read("out")
+            new, seconds = self.whole_run(args)
             for _ in range(10):
                 shutil.copy(self.path("a"), self.path("out"))
                 process = subprocess.Popen([PERHAPS, *args], cwd=self.folder, stdout=subprocess.DEVNULL)
                 try:
-                    process.wait(timeout=rng.random() ** 2 * 0.08)
+                    process.wait(timeout=rng.random() * 1.2 * seconds)
                 except subprocess.TimeoutExpired:
                     process.send_signal(signal.SIGINT)
                     process.wait()
