@@ -235,12 +235,14 @@ void Progress::draw(Clock::time_point now) {
   std::string line = fmt::format("{:<9}", label_);
   if (total_ != 0) {
     const double share = std::min(1.0, bytes / static_cast<double>(total_));
-    line += fmt::format(" {} {:>3.0f} %", bar(share, 24), share * 100);
-    if (share > 0) line += fmt::format("  {} left", seconds_text(elapsed / share - elapsed));
+    const double left = share > 0 ? std::min(elapsed / share - elapsed, 359'999.0) : 359'999.0;
+    const auto seconds = static_cast<int>(std::ceil(left));
+    line += fmt::format(" {} {:>3.0f} %  {}:{:02} left", bar(share, 24), share * 100, seconds / 60, seconds % 60);
   } else {
-    line += " " + bytes_text(bytes);
+    line += fmt::format(" {}", bytes_text(bytes));
+    if (keys > 0) line += fmt::format(", {} keys", rate_text(keys));
   }
-  if (keys > 0) line += fmt::format("  {} keys, {} keys/s", rate_text(keys), rate_text(keys / elapsed));
+  if (keys > 0) line += fmt::format("  {} keys/s", rate_text(keys / elapsed));
   winsize size{};
   const std::size_t columns = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
   fmt::print(stderr, "\r{}\033[K", line.substr(0, columns - 1));
