@@ -17,7 +17,7 @@ constexpr unsigned kThreads[] = {0, 1, 2, 3, 8};
 TYPED_TEST(Bulk, ParallelInsertWritesTheSameBytes) {
   using H = typename TypeParam::hasher_type;
   const auto hasher = hasher_of<H>(12);
-  const auto keys = keys_of(kIntegerPatterns[0], 130'001);
+  const auto keys = keys_of(kIntegerPatterns[0], kWorthAThread + 20'001);
   const auto digests = digests_of(hasher, keys);
   const auto shape = TypeParam::Shape::for_keys({.keys = keys.size(), .fpr = 0.01});
   TypeParam alone(shape, hasher);
