@@ -64,10 +64,8 @@ constexpr Examples kBench = {
 constexpr Command kCommands[] = {
     {"build", "make a filter file from keys",
      "Reads keys and writes a filter of them to a file. The number of keys need not be known: files are read twice, "
-     "the "
-     "first time to count; for a pipe, 8 bytes are kept for each key until the end. The file appears, or replaces the "
-     "old "
-     "one, only when it is whole.",
+     "the first time to count; for a pipe, 8 bytes are kept for each key until the end. The file appears, or replaces "
+     "the old one, only when it is whole.",
      kBuild, &build_command},
     {"query", "print the keys that are perhaps in a filter",
      "Prints the records whose key is perhaps in the filter, in their order and as they were written; with -v the ones "
@@ -76,28 +74,22 @@ constexpr Command kCommands[] = {
      kQuery, &query_command},
     {"add", "add keys to a filter file",
      "Writes a new file with the old keys and the new ones, which replaces the old file when it is whole. A filter "
-     "that is "
-     "given many more keys than it was made for answers perhaps too often: add warns of that.",
+     "that is given many more keys than it was made for answers perhaps too often: add warns of that.",
      kAdd, &add_command},
     {"info", "tell everything about filter files", "", kInfo, &info_command},
     {"merge", "unite filters, or intersect them",
      "The filters must have the same family, size and hash: build them with the same --keys-expected. The union is "
-     "exactly "
-     "the filter of all the keys. The intersection holds every key that is in all of them, and answers perhaps "
-     "somewhat "
-     "more often than a filter made of those keys alone.",
+     "exactly the filter of all the keys. The intersection holds every key that is in all of them, and answers perhaps "
+     "somewhat more often than a filter made of those keys alone.",
      kMerge, &merge_command},
     {"fold", "halve a filter",
-     "The result is exactly the filter that the same keys would have made at half the size, so its false-positive rate "
-     "is "
-     "higher. The number of lines, blocks or bits must be even: filters made with --max-bytes 64Mi, or another power "
-     "of "
-     "two, can be folded often.",
+     "The result is exactly the filter that the same keys would have made at half the size, so its false-positive "
+     "rate is higher. The number of lines, blocks or bits must be even: filters made with --max-bytes 64Mi, or "
+     "another power of two, can be folded often.",
      kFold, &fold_command},
     {"verify", "prove no key is missing, and measure the false-positive rate",
      "Asks for every key of --keys: each must be answered perhaps. Then asks for keys that are not in the filter: "
-     "those of "
-     "--absent, or random ones. Exit code: 1 if a key is missing, 2 on an error.",
+     "those of --absent, or random ones. Exit code: 1 if a key is missing, 2 on an error.",
      kVerify, &verify_command},
     {"size", "how large would a filter be", "What each family needs for the keys, or reaches with the memory.", kSize,
      &size_command},
