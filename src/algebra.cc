@@ -1,6 +1,7 @@
 #include "perhaps/algebra.h"
 
 #include <bit>
+#include <cassert>
 #include <cmath>
 
 namespace perhaps {
@@ -67,8 +68,15 @@ std::string differ(BlockShape a, BlockShape b) { return differ("blocks", a.block
 }  // namespace detail
 
 Condition condition_of(BloomShape shape, Bytes table) {
+  assert(table.size() >= shape.bytes());
+  // The unused bits of the last byte are no part of the filter, whatever a file says.
+  std::uint64_t ones = detail::count_ones(table.first(shape.bits / 8));
+  if (shape.bits % 8 != 0) {
+    const unsigned last = std::to_integer<unsigned>(table[shape.bits / 8]) & ((1u << shape.bits % 8) - 1);
+    ones += static_cast<unsigned>(std::popcount(last));
+  }
   Condition c;
-  c.fill = static_cast<double>(detail::count_ones(table.first(shape.bytes()))) / static_cast<double>(shape.bits);
+  c.fill = static_cast<double>(ones) / static_cast<double>(shape.bits);
   c.fpr = std::pow(c.fill, shape.probes);
   c.keys = shape.keys_at(c.fill);
   return c;
@@ -77,6 +85,7 @@ Condition condition_of(BloomShape shape, Bytes table) {
 // A question falls on any line with the same probability, and its probes on any bit of their lanes: the rate of a line
 // is the product of the fills of the probed lanes, averaged over the eight places to start.
 Condition condition_of(LineShape shape, Bytes table) {
+  assert(table.size() >= shape.bytes());
   double rates = 0;
   std::uint64_t ones = 0;
   const std::uint32_t rounds = shape.probes / 8;
@@ -110,6 +119,7 @@ Condition condition_of(LineShape shape, Bytes table) {
 }
 
 Condition condition_of(BlockShape shape, Bytes table) {
+  assert(table.size() >= shape.bytes());
   double rates = 0;
   std::uint64_t ones = 0;
   for (std::uint64_t block = 0; block < shape.blocks; ++block) {

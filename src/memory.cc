@@ -18,8 +18,7 @@ std::uint64_t round_up(std::uint64_t size, std::uint64_t unit) noexcept { return
 // Zero pages at a huge-page boundary: maps one huge page too much and gives back what is left over on both sides.
 std::byte* map_huge(std::uint64_t size) {
   const std::uint64_t length = round_up(size, kHugePage);
-  void* start =
-      mmap(nullptr, length + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* start = mmap(nullptr, length + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (start == MAP_FAILED) throw std::bad_alloc();
   auto* const first = static_cast<std::byte*>(start);
   const std::uint64_t before =

@@ -108,7 +108,7 @@ TYPED_TEST(Algebra, RefusalsSayWhy) {
     fewer.probes = shape.probes == 1 ? 2 : shape.probes - 1;
     refused(TypeParam(fewer, into.hasher()), "differ in probes");
   }
-  const auto odd = fold(TypeParam(TestFixture::one_more(shape)));
+  const auto odd = fold(TypeParam(TestFixture::one_more(shape), hasher_of<typename TypeParam::hasher_type>(1)));
   ASSERT_FALSE(odd);
   EXPECT_EQ(odd.error().code, Errc::mismatch);
   EXPECT_NE(odd.error().detail.find("cannot be halved"), std::string::npos);
@@ -128,7 +128,7 @@ TYPED_TEST(Algebra, SpansOverForeignMemoryCombineToo) {
 
 TYPED_TEST(Algebra, ConditionAtBothEnds) {
   for (const auto shape : TestFixture::shapes()) {
-    TypeParam filter(shape);
+    TypeParam filter(shape, hasher_of<typename TypeParam::hasher_type>(1));
     const auto empty = condition_of(filter);
     EXPECT_EQ(empty.fill, 0);
     EXPECT_EQ(empty.fpr, 0);

@@ -63,7 +63,7 @@ TYPED_TEST(Concurrent, NothingIsLost) {
 TYPED_TEST(Concurrent, AKeyIsNewToOneThreadAtLeast) {
   constexpr std::uint64_t kThreads = 4;
   constexpr std::uint64_t kKeys = 500;
-  TypeParam filter(Request{.keys = kKeys, .fpr = 1e-4});
+  TypeParam filter(Request{.keys = kKeys, .fpr = 1e-4}, hasher_of<typename TypeParam::hasher_type>(1));
   std::array<std::atomic<int>, kKeys> added{};
   {
     std::vector<std::jthread> threads;

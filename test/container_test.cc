@@ -363,7 +363,7 @@ TEST_F(ContainerTest, KeyedFilesNeedTheirKey) {
   };
   EXPECT_EQ(refused(path, std::nullopt), path + ": the filter is keyed, and no key was given");
   EXPECT_EQ(refused(path, keyed(1)), path + ": the key is not the one the filter was built with");
-  EXPECT_EQ(refused(path, KeyedHash()), path + ": the key is not the one the filter was built with");
+  EXPECT_EQ(refused(path, KeyedHash(KeyedHash::Secret{})), path + ": the key is not the one the filter was built with");
   ASSERT_TRUE(save(folder_ / "plain", some()));
   EXPECT_EQ(refused(folder_ / "plain", keyed()),
             (folder_ / "plain").string() + ": a key was given, but the filter is not keyed");

@@ -95,7 +95,7 @@ TYPED_TEST(Values, AnOwnerCanBeMadeOfAView) {
 }
 
 TYPED_TEST(Values, InsertSaysWhetherTheKeyLookedNew) {
-  TypeParam filter(Request{.keys = 1000, .fpr = 0.01});
+  TypeParam filter(Request{.keys = 1000, .fpr = 0.01}, hasher_of<typename TypeParam::hasher_type>(1));
   for (std::uint64_t key = 0; key < 1000; ++key) {
     const bool known = filter.may_contain(key);
     EXPECT_EQ(filter.insert(key), known ? Inserted::present : Inserted::added);
@@ -128,8 +128,8 @@ TYPED_TEST(Values, AViewNeedsAllItsBytes) {
   EXPECT_EQ(cut.error().code, Errc::truncated);
   EXPECT_NE(cut.error().detail.find(std::to_string(bytes.size())), std::string::npos) << cut.error().detail;
   std::vector<std::byte> short_table(bytes.size() - 1);
-  EXPECT_FALSE(TypeParam::Span::over(short_table, filter.shape()));
-  EXPECT_FALSE(TypeParam::Shared::over(short_table, filter.shape()));
+  EXPECT_FALSE(TypeParam::Span::over(short_table, filter.shape(), filter.hasher()));
+  EXPECT_FALSE(TypeParam::Shared::over(short_table, filter.shape(), filter.hasher()));
 }
 
 TEST(FlatShapes, OutOfRangeShapesAreRefusedWhateverTheBytes) {
@@ -166,6 +166,29 @@ TEST(FlatColumn, WritesTheWordsItNeedsAndNoMore) {
   filter.may_contain(std::span<const std::uint64_t>(), answers);
   EXPECT_EQ(answers[0], UINT64_MAX);
 }
+
+// What must not compile: a filter under a secret that nobody chose, an owner or a span assigned through what it derives
+// from (its table would no longer be its memory), a key mistaken for a digest, a span of bytes mistaken for a column.
+template <class F>
+concept MadeWithoutSecret = requires {
+  F(Request{.keys = 1});
+};
+template <class F, class K>
+concept InsertsColumnOf = requires(F f, std::span<K> keys) {
+  f.insert(keys);
+};
+template <class F>
+concept TakesBareWord = requires(F f) {
+  f.insert({std::uint64_t{42}});
+};
+static_assert(MadeWithoutSecret<LineBloom> && !std::is_default_constructible_v<KeyedHash>);
+static_assert(!std::is_assignable_v<FlatProbes<LineLayout, Hash>&, LineBloomView>);
+static_assert(std::is_convertible_v<LineBloom&, LineBloomView> && std::is_convertible_v<LineBloomSpan, LineBloomView>);
+static_assert(!std::is_convertible_v<const LineBloom&, LineBloomSpan>);
+static_assert(std::is_trivially_copyable_v<LineBloomView> && std::is_trivially_copyable_v<LineBloomSpan>);
+static_assert(!TakesBareWord<LineBloom>);
+static_assert(InsertsColumnOf<LineBloom, std::uint64_t> && InsertsColumnOf<LineBloom, const std::string_view>);
+static_assert(!InsertsColumnOf<LineBloom, const std::uint8_t>);
 
 }  // namespace
 }  // namespace perhaps::test

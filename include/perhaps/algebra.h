@@ -108,6 +108,7 @@ struct Condition {
   double fpr = 0;
   double keys = 0;
 };
+// REQUIRES: table.size() >= shape.bytes()
 PERHAPS_API Condition condition_of(BloomShape shape, Bytes table);
 PERHAPS_API Condition condition_of(LineShape shape, Bytes table);
 PERHAPS_API Condition condition_of(BlockShape shape, Bytes table);

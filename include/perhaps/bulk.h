@@ -127,7 +127,7 @@ void insert_parallel(Flat<L, H>& filter, std::span<const Digest<H>> many, unsign
 }
 
 // The same from keys: hashing is shared out among the threads as well.
-template <Layout L, Hasher H, Key K>
+template <Layout L, Hasher H, ColumnKey K>
 void insert_parallel(Flat<L, H>& filter, std::span<const K> keys, unsigned threads) {
   if (threads <= 1 || keys.size() < kWorthAThread) return filter.insert(keys);
   BulkInsert<L, H> bulk(filter, threads);

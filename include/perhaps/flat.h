@@ -39,21 +39,16 @@ concept Layout = requires(typename L::Shape shape, const std::byte* table, std::
 template <Layout L, Hasher H>
 class Flat;
 
-// Borrows const bytes. Trivially copyable; valid for as long as the bytes are.
+// What every form of a flat filter can answer. Only the forms below derive from it, and none can be assigned through
+// it.
 template <Layout L, Hasher H>
-class FlatView {
+class FlatProbes {
  public:
   using layout = L;
   using hasher_type = H;
   using digest = Digest<H>;
   using Shape = typename L::Shape;
   static_assert(std::same_as<typename H::word, typename L::word>);
-
-  // The one way to get a view, so a view that exists can be probed. O(1): looks at sizes, not at content.
-  static Result<FlatView> over(Bytes table, Shape shape, H hasher = H{}) {
-    if (!fits(table.size(), shape)) return refusal(table.size(), shape);
-    return FlatView(table.data(), shape, hasher);
-  }
 
   H hasher() const noexcept { return hasher_; }
   Shape shape() const noexcept { return shape_; }
@@ -86,19 +81,19 @@ class FlatView {
   }
   // A column of keys. The next 64 keys are hashed and their memory asked for while the last 64 are being probed.
   // REQUIRES: answers.size() * kBatch >= keys.size()
-  template <Key K>
-  void may_contain(std::span<const K> keys, std::span<std::uint64_t> answers) const noexcept {
+  template <ColumnKey K>
+  void may_contain(std::span<K> keys, std::span<std::uint64_t> answers) const noexcept {
     assert(answers.size() * kBatch >= keys.size());
     if constexpr (kFusesIntegers<K>) {
       const bool ahead = detail::far_away(byte_size());
-      return L::query_integers(shape_, table_, words_of(keys), hasher_, keys.size(), answers.data(), ahead);
+      return L::query_integers(shape_, table_, words_of<K>(keys), hasher_, keys.size(), answers.data(), ahead);
     }
     std::uint64_t* out = answers.data();
-    in_batches(keys, [&](std::span<const digest> batch) { query(batch, out++, false); });
+    in_batches<K>(keys, [&](std::span<const digest> batch) { query(batch, out++, false); });
   }
 
  protected:
-  FlatView(const std::byte* table, Shape shape, H hasher) noexcept : table_(table), shape_(shape), hasher_(hasher) {}
+  FlatProbes(const std::byte* table, Shape shape, H hasher) noexcept : table_(table), shape_(shape), hasher_(hasher) {}
 
   static constexpr bool fits(std::uint64_t size, Shape shape) noexcept {
     return shape.valid() && size >= shape.bytes();
@@ -113,12 +108,13 @@ class FlatView {
 
   // A column of 64-bit integers under the default hash is hashed inside the kernel, where the layout has one for it.
   template <class K>
-  static constexpr bool kFusesIntegers = IntegerKey<K> && sizeof(K) == 8 && std::same_as<H, Hash>&& requires {
+  static constexpr bool kFusesIntegers =
+      std::same_as<H, Hash>&& detail::IntegerWord<std::remove_const_t<K>>&& requires {
     &L::query_integers;
   };
   template <class K>
   static const std::uint64_t* words_of(std::span<const K> keys) noexcept {
-    return reinterpret_cast<const std::uint64_t*>(keys.data());  // int64_t and uint64_t may alias
+    return reinterpret_cast<const std::uint64_t*>(keys.data());  // signed and unsigned of one type may alias
   }
 
   // Hands the digests of `keys` to `use` in batches of at most kBatch, each prefetched one batch ahead if the table is
@@ -182,13 +178,38 @@ class FlatView {
   const std::byte* table_;
   Shape shape_;
   [[no_unique_address]] H hasher_;
+
+  FlatProbes(const FlatProbes&) = default;
+  FlatProbes& operator=(const FlatProbes&) = default;
+  ~FlatProbes() = default;
+};
+
+// Borrows const bytes. Trivially copyable; valid for as long as the bytes are.
+template <Layout L, Hasher H>
+class FlatView : public FlatProbes<L, H> {
+  using Base = FlatProbes<L, H>;
+
+ public:
+  using typename Base::Shape;
+
+  // The one way to get a view, so a view that exists can be probed. O(1): looks at sizes, not at content.
+  static Result<FlatView> over(Bytes table, Shape shape, H hasher = H{}) {
+    if (!Base::fits(table.size(), shape)) return Base::refusal(table.size(), shape);
+    return FlatView(table.data(), shape, hasher);
+  }
+
+  // Of an owner or a span, which must outlive it.
+  FlatView(const Base& other) noexcept : Base(other) {}
+
+ private:
+  FlatView(const std::byte* table, Shape shape, H hasher) noexcept : Base(table, shape, hasher) {}
 };
 
 // Borrows writable bytes: memory of a host, a chunk that was loaded, a mapped file being filled. One writer, and no
 // reader beside it (see FlatShared).
 template <Layout L, Hasher H>
-class FlatSpan : public FlatView<L, H> {
-  using Base = FlatView<L, H>;
+class FlatSpan : public FlatProbes<L, H> {
+  using Base = FlatProbes<L, H>;
 
  public:
   using typename Base::digest;
@@ -211,13 +232,14 @@ class FlatSpan : public FlatView<L, H> {
   Inserted insert(const K& key) noexcept {
     return insert(digest_of(this->hasher_, key));
   }
-  template <Key K>
-  void insert(std::span<const K> keys) noexcept {
+  template <ColumnKey K>
+  void insert(std::span<K> keys) noexcept {
     if constexpr (Base::template kFusesIntegers<K>) {
       const bool ahead = detail::far_away(this->byte_size());
-      return L::insert_integers(this->shape_, table(), this->words_of(keys), this->hasher_, keys.size(), ahead);
+      const std::uint64_t* words = this->template words_of<K>(keys);
+      return L::insert_integers(this->shape_, table(), words, this->hasher_, keys.size(), ahead);
     }
-    this->in_batches(keys, [&](std::span<const digest> batch) { insert(batch, false); });
+    this->template in_batches<K>(keys, [&](std::span<const digest> batch) { insert(batch, false); });
   }
 
   std::span<std::byte> writable_bytes() noexcept { return {table(), this->shape_.bytes()}; }
@@ -299,8 +321,8 @@ class FlatShared {
 
 // Owns its memory, and is a view of it: whatever it can answer, its view answers.
 template <Layout L, Hasher H>
-class Flat : public FlatView<L, H> {
-  using Base = FlatView<L, H>;
+class Flat : public FlatProbes<L, H> {
+  using Base = FlatProbes<L, H>;
 
  public:
   using View = FlatView<L, H>;
@@ -340,8 +362,8 @@ class Flat : public FlatView<L, H> {
   Inserted insert(const K& key) noexcept {
     return span().insert(key);
   }
-  template <Key K>
-  void insert(std::span<const K> keys) noexcept {
+  template <ColumnKey K>
+  void insert(std::span<K> keys) noexcept {
     span().insert(keys);
   }
 

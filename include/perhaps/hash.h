@@ -39,11 +39,14 @@ struct Digest {
   std::uint64_t tag;  // of the hasher, seed or key included
 #endif
 
+  Digest() = default;  // Not a digest yet: for arrays that are about to be filled.
+
+  // The one way to make one, so that insert({42}) is not a way to mistake a key for a digest.
   static constexpr Digest made_by([[maybe_unused]] const H& hasher, typename H::word value) noexcept {
 #if PERHAPS_CHECK_DIGESTS
-    return {value, hasher.tag()};
+    return Digest(value, hasher.tag());
 #else
-    return {value};
+    return Digest(value);
 #endif
   }
 
@@ -55,11 +58,18 @@ struct Digest {
   }
 
   friend constexpr bool operator==(const Digest& a, const Digest& b) noexcept { return a.value == b.value; }
+
+ private:
+#if PERHAPS_CHECK_DIGESTS
+  constexpr Digest(typename H::word v, std::uint64_t t) noexcept : value(v), tag(t) {}
+#else
+  explicit constexpr Digest(typename H::word v) noexcept : value(v) {}
+#endif
 };
 
-// A hasher is a small regular object; its state, if it has any, is a seed or a key.
+// A hasher is a small value; its state, if it has any, is a seed or a key.
 template <class H>
-concept Hasher = std::regular<H> && requires(const H h, Bytes key) {
+concept Hasher = std::copyable<H> && std::equality_comparable<H> && requires(const H h, Bytes key) {
   typename H::word;
   { H::name } -> std::convertible_to<std::string_view>;
   { h(key) }
@@ -73,6 +83,9 @@ namespace detail {
 template <class K>
 concept AmbiguousInteger = std::same_as<K, bool> || std::same_as<K, char> || std::same_as<K, wchar_t> ||
     std::same_as<K, char8_t> || std::same_as<K, char16_t> || std::same_as<K, char32_t>;
+// The 64-bit type itself, signed or not: long long is another type where that is long, and may not alias it.
+template <class K>
+concept IntegerWord = std::same_as<K, std::uint64_t> || std::same_as<K, std::int64_t>;
 }  // namespace detail
 
 template <class K>
@@ -84,6 +97,10 @@ concept BytesKey = std::convertible_to<const K&, Bytes> && !TextKey<K>;
 // What a filter can be asked about.
 template <class K>
 concept Key = IntegerKey<K> || TextKey<K> || BytesKey<K>;
+
+// What a column of keys is made of. Not single bytes: is a span of them one key of bytes or a column of small numbers?
+template <class K>
+concept ColumnKey = Key<std::remove_const_t<K>> && !(IntegerKey<std::remove_const_t<K>> && sizeof(K) == 1);
 
 // The one way from a key to a digest.
 template <Hasher H, Key K>
@@ -98,7 +115,7 @@ Digest<H> digest_of(const H& hasher, const K& key) noexcept {
 }
 
 // Hashes many keys in one loop.  REQUIRES: out.size() >= keys.size()
-template <Hasher H, Key K>
+template <Hasher H, ColumnKey K>
 void digests_of(const H& hasher, std::span<const K> keys, std::type_identity_t<std::span<Digest<H>>> out) noexcept {
   assert(out.size() >= keys.size());
   if constexpr (requires { hasher.many(keys, out); }) {
@@ -150,8 +167,10 @@ class KeyedHash {
   using Secret = std::array<std::byte, 16>;
   static constexpr std::string_view name = "siphash-1-3";
 
-  KeyedHash() noexcept : KeyedHash(Secret{}) {}
+  // There is no default: a filter under a secret that everybody knows would only look safe.
   PERHAPS_API explicit KeyedHash(const Secret& secret) noexcept;
+  // A fresh secret from the operating system. Keep it: without it the filter cannot be asked.
+  PERHAPS_API static Secret new_secret();
 
   // Bytes: SipHash-1-3 under the secret. Integers: SipHash-1-3 of their eight little-endian bytes under a second
   // secret, derived from the first, so that a number is not its bytes.

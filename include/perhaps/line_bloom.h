@@ -78,7 +78,7 @@ struct LineLayout {
         return all != 0;
       }
     }
-    return covers_part(shape, line, h);
+    return covers_part<Isa>(shape, line, h);
   }
 
   static bool insert(LineShape shape, std::byte* table, std::uint64_t h) noexcept {
@@ -128,6 +128,7 @@ struct LineLayout {
 
  private:
   // Any number of probes. Out of line, so that a loop around the common case stays small.
+  template <class Isa>
   [[gnu::noinline]] static bool covers_part(LineShape shape, const std::byte* line, std::uint64_t h) noexcept {
     const auto mask = mask_of(shape, h);
     std::uint32_t missing = 0;

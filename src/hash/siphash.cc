@@ -1,5 +1,9 @@
 // SipHash-1-3 (Aumasson, Bernstein 2012): one round for each 8-byte word, three to finish, 64 bits out.
+#include <sys/random.h>
+
 #include <bit>
+#include <cerrno>
+#include <system_error>
 
 #include "perhaps/detail/bits.h"
 #include "perhaps/hash.h"
@@ -49,6 +53,15 @@ std::uint64_t KeyedHash::sip13(Words key, Bytes text) noexcept {
 KeyedHash::KeyedHash(const Secret& secret) noexcept
     : text_{detail::load<std::uint64_t>(secret.data()), detail::load<std::uint64_t>(secret.data() + 8)},
       number_{sip13(text_, bytes_of("perhaps: integers, low")), sip13(text_, bytes_of("perhaps: integers, high"))} {}
+
+KeyedHash::Secret KeyedHash::new_secret() {
+  Secret secret;
+  // Requests of up to 256 bytes come whole once the pool is ready; before that they may be interrupted.
+  while (getrandom(secret.data(), secret.size(), 0) != static_cast<ssize_t>(secret.size())) {
+    if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "getrandom");
+  }
+  return secret;
+}
 
 Digest<KeyedHash> KeyedHash::operator()(Bytes key) const noexcept {
   return Digest<KeyedHash>::made_by(*this, sip13(text_, key));

@@ -2,8 +2,10 @@
 // lookup is inlined (a call through a pointer measured 1.4 to 1.7 times the inlined probe), so it can only use what the
 // compiler was told it may use: -mavx2 or -march=... gives the AVX2 form, anything else the portable reference.
 //
-// `Here` is a template argument of every inline probe, so that files compiled with different flags instantiate
-// different functions and the linker never merges them.
+// `Here` is a template argument of every inline probe, so that a probe compiled for AVX2 and one that is not are
+// different functions to the linker. That holds for probes. Any other inline function, std::vector's as well, may carry
+// AVX2 code when it is compiled with -mavx2 and be merged with its namesake: a program that must start on older
+// machines compiles all of its files without it, and has the speed where it counts from the dispatched batch calls.
 #pragma once
 #include <cstddef>
 #include <cstdint>
