@@ -13,17 +13,18 @@ namespace {
 struct Options {
   std::string filter;
   KeyOptions keys;
-  OpenArgs open;
+  Keyed keyed;
   bool json = false;
 };
 
 int run(Options& options) {
-  check_output(options.filter);
+  check_replaceable(options.filter);
+  FileLock lock(options.filter);
   Record record;
   std::unique_ptr<AnyMutable> filter;
   AnyHasher hasher;
   {
-    const Opened opened = open_filter(options.filter, options.open);
+    const Opened opened = open_filter(options.filter, {.keyed = options.keyed});
     record = opened.file.header().record;
     hasher = opened.file.hasher();
     filter = load_filter(opened.file);
@@ -59,8 +60,9 @@ int run(Options& options) {
   }
   record.keys += asked;
   save_filter(*filter, options.filter, record);
+  lock.release();
 
-  const Description d = filter->describe();
+  const Description d = capped(filter->describe(), record.keys);
   if (options.json) {
     Json json;
     json.add("file", options.filter).add("given", asked).add("added", added).add("present", asked - added);
@@ -80,7 +82,7 @@ Command::Run add_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("filter", options->filter, "The filter file")->type_name("FILTER")->required();
   declare_json(app, options->json);
-  declare_open(app, options->open);
+  declare_keyed(app, options->keyed);
   declare_keys(app, options->keys);
   return [options] { return run(*options); };
 }

@@ -61,6 +61,7 @@ Row measure(const Options& options, std::span<const Digest<Hash>> present, std::
 }
 
 int run(const Options& options) {
+  check_room(options.sizing, "line");
   check_memory(options.keys > UINT64_MAX / 32 ? UINT64_MAX : options.keys * 24, "the benchmark");
   std::vector<Digest<Hash>> present(options.keys);
   std::vector<Digest<Hash>> absent(options.keys);

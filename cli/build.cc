@@ -5,9 +5,11 @@
 //   is known;
 //                    with --keys-expected or --max-bytes the size is known before, and nothing is kept
 //   --on-disk        the bits are set in the new file itself, mapped, for filters that memory has no room for
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <array>
 #include <chrono>
-#include <thread>
 
 #include "command.h"
 #include "keys.h"
@@ -82,7 +84,7 @@ class InMemory : public Target {
   std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) override { return filter_->lanes(threads); }
   Description save(Record record) override {
     save_filter(*filter_, path_, record);
-    return filter_->describe();
+    return capped(filter_->describe(), record.keys);
   }
 
  private:
@@ -110,7 +112,7 @@ class OnDisk : public Target {
     }
     OpenOptions options{.verify = false, .secret = {}};
     if constexpr (std::same_as<H, KeyedHash>) options.secret = hasher_;
-    return take(File::open(path_, options)).any()->describe();
+    return capped(take(File::open(path_, options)).any()->describe(), record.keys);
   }
 
  private:
@@ -207,7 +209,7 @@ Built build_mapped(const Options& options, Keys& keys, const AnyHasher& hasher) 
   std::atomic<std::uint64_t> inserted{0};
   {
     const auto lanes = built.filter->lanes(built.threads);
-    keys.for_each_parallel(built.threads, progress, [&](unsigned thread, const Batch& batch) {
+    built.threads = keys.for_each_parallel(built.threads, progress, [&](unsigned thread, const Batch& batch) {
       if (options.keys.as == KeysAs::u64) {
         std::array<std::uint64_t, Parser::kColumn> digests;
         digest_keys(hasher, options.keys.as, batch.keys, digests);
@@ -277,10 +279,7 @@ Built build_from_digests(const Options& options, Keys& keys, const AnyHasher& ha
       }
     }
   };
-  std::vector<std::thread> others;
-  for (unsigned i = 1; i < built.threads; ++i) others.emplace_back(work, i);
-  work(0);
-  for (auto& other : others) other.join();
+  built.threads = on_threads(built.threads, work);
   check_interrupt();
   return built;
 }
@@ -313,11 +312,24 @@ void report(const Options& options, const Keys& keys, const Built& built, const 
                           rate_text(count / std::max(seconds, 1e-9)), built.threads, built.threads == 1 ? "" : "s"));
 }
 
+void check_not_an_input(const Options& options) {
+  struct stat output {};
+  if (::stat(options.output.c_str(), &output) != 0) return;
+  for (const std::string& path : options.keys.files) {
+    struct stat input {};
+    const int status = path == "-" ? ::fstat(STDIN_FILENO, &input) : ::stat(path.c_str(), &input);
+    if (status == 0 && input.st_dev == output.st_dev && input.st_ino == output.st_ino)
+      fail("{}: holds the keys and would be overwritten (-o {})", path, options.output);
+  }
+}
+
 int run(Options& options) {
   const auto begin = std::chrono::steady_clock::now();
   check_output(options.output);
+  check_room(options.sizing, options.family);
   const AnyHasher hasher = hasher_of(options);
   read_stdin_if_none(options.keys);
+  check_not_an_input(options);
   Keys keys(options.keys);
   const bool size_is_known = options.keys_expected != 0 || options.sizing.max_bytes != 0;
   const Built built = keys.all_mapped() ? build_mapped(options, keys, hasher)

@@ -9,7 +9,7 @@ namespace {
 struct Options {
   std::string filter;
   std::string output;
-  OpenArgs open;
+  Keyed keyed;
   std::uint32_t times = 1;
   bool json = false;
 };
@@ -19,7 +19,7 @@ int run(const Options& options) {
   std::unique_ptr<AnyMutable> filter;
   Record record;
   {
-    const Opened opened = open_filter(options.filter, options.open);
+    const Opened opened = open_filter(options.filter, {.keyed = options.keyed});
     record = opened.file.header().record;
     filter = load_filter(opened.file);
   }
@@ -54,7 +54,7 @@ Command::Run fold_command(CLI::App& app) {
   app.add_option("-o,--output", options->output, "The file to write")->type_name("FILE")->required();
   add_count(app, "--times", options->times, "N", "How often to halve; default: 1");
   declare_json(app, options->json);
-  declare_open(app, options->open);
+  declare_keyed(app, options->keyed);
   return [options] { return run(*options); };
 }
 

@@ -69,7 +69,8 @@ int run(const Options& options) {
   Out out;
   for (const std::string& path : options.filters) {
     const Opened opened = open_filter(path, options.open);
-    const Description d = opened.filter->describe();
+    Description d = opened.filter->describe();
+    d = capped(d, d.keys);
     if (options.json) {
       objects.push_back(json_of(path, d, opened.file.verified()));
     } else {

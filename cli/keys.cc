@@ -13,6 +13,7 @@
 #include <charconv>
 #include <cstring>
 #include <exception>
+#include <system_error>
 #include <thread>
 
 #include "command.h"
@@ -23,6 +24,8 @@ namespace perhaps::cli {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 20;
+// A pipe without separators must not take all the memory. A mapped file takes none, but the same keys are refused.
+constexpr std::size_t kLongest = std::size_t{1} << 30;
 
 std::byte separator_of(KeysAs as) noexcept { return as == KeysAs::nul ? std::byte{0} : std::byte{'\n'}; }
 bool separated(KeysAs as) noexcept { return as == KeysAs::lines || as == KeysAs::nul || as == KeysAs::hex; }
@@ -79,6 +82,14 @@ std::uint64_t count_records(KeysAs as, Bytes block) noexcept {
   fail("{}: the last record is cut short: {} bytes are left of it (--keys-as len32)", name, left);
 }
 
+[[noreturn]] void fail_too_long(const std::string& name, std::uint64_t size, bool more) {
+  fail("{}: a record has {}{} bytes; {} are the most", name, more ? "more than " : "", size, kLongest);
+}
+
+void check_framed(const std::string& name, Bytes rest) {
+  if (const std::uint64_t size = framed_size(rest) - 4; size > kLongest) fail_too_long(name, size, false);
+}
+
 class Descriptor {
  public:
   explicit Descriptor(int fd) noexcept : fd_(fd) {}
@@ -111,9 +122,11 @@ class MappedSource : public Source {
     if (rest.empty()) return {};
     std::size_t size = whole_records(as_, rest, std::min(kBlock, rest.size()));
     if (size == 0) {
+      if (as_ == KeysAs::len32) check_framed(name_, rest);
       if (!separated(as_)) fail_cut_short(name_, as_, rest.size());
       size = rest.size();
     }
+    if (size > kLongest) check_last(rest.first(size));
     at_ += size;
     stored = size;
     return rest.first(size);
@@ -126,6 +139,20 @@ class MappedSource : public Source {
   }
 
  private:
+  // Only the last record of a block can be longer than a block.
+  void check_last(Bytes block) const {
+    std::size_t from = 0;
+    std::uint64_t size = 0;
+    if (separated(as_)) {
+      from = whole_records(as_, block.first(kBlock), SIZE_MAX);
+      size = block.size() - from - (block.back() == separator_of(as_) ? 1 : 0);
+    } else if (as_ == KeysAs::len32) {
+      for (; from < block.size(); from += static_cast<std::size_t>(size) + 4)
+        size = framed_size(block.subspan(from)) - 4;
+    }
+    if (size > kLongest) fail_too_long(name_, size, false);
+  }
+
   std::byte* data_;
   std::size_t size_;
   Bytes text_;
@@ -293,7 +320,10 @@ class StreamSource : public Source {
     used_ = rest.size();
     std::size_t whole = 0;
     while (whole == 0) {
-      if (used_ + kRead > buffer_.size()) buffer_.resize(std::max(buffer_.size() * 2, 2 * kRead));
+      if (used_ > kLongest) fail_too_long(name_, kLongest, true);
+      if (used_ + kRead > buffer_.size()) {
+        buffer_.resize(std::clamp(buffer_.size() * 2, 2 * kRead, kLongest + 2 * kRead));
+      }
       const std::size_t n = reader_->read(std::span(buffer_).subspan(used_, kRead));
       used_ += n;
       if (n == 0) {
@@ -306,7 +336,10 @@ class StreamSource : public Source {
         const std::size_t fresh = whole_records(as_, Bytes(buffer_).subspan(used_ - n, n), SIZE_MAX);
         whole = fresh == 0 ? 0 : used_ - n + fresh;
       } else {
-        whole = whole_records(as_, Bytes(buffer_).first(used_), SIZE_MAX - 7);
+        const Bytes text = Bytes(buffer_).first(used_);
+        whole = whole_records(as_, text, SIZE_MAX - 7);
+        // Its length is known before its bytes come.
+        if (whole == 0 && as_ == KeysAs::len32) check_framed(name_, text);
       }
     }
     block_ = Bytes(buffer_).first(whole);
@@ -507,8 +540,21 @@ std::string Keys::names() const {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+unsigned on_threads(unsigned threads, const std::function<void(unsigned)>& work) {
+  std::vector<std::thread> others;
+  others.reserve(threads);
+  try {
+    for (unsigned i = 1; i < threads; ++i) others.emplace_back(work, i);
+  } catch (const std::system_error&) {  // a limit on processes or on memory
+  } catch (const std::bad_alloc&) {
+  }
+  work(0);
+  for (auto& other : others) other.join();
+  return static_cast<unsigned>(others.size()) + 1;
+}
+
 // Hands blocks to the threads as they ask for them. The first exception of any thread is thrown here.
-void Keys::share_out(unsigned threads, const std::function<void(unsigned, Source&, Bytes, std::uint64_t)>& use) {
+unsigned Keys::share_out(unsigned threads, const std::function<void(unsigned, Source&, Bytes, std::uint64_t)>& use) {
   for (const auto& source : sources_) source->rewind();
   std::atomic<bool> stop{false};
   std::exception_ptr first;
@@ -529,11 +575,9 @@ void Keys::share_out(unsigned threads, const std::function<void(unsigned, Source
       if (first == nullptr) first = std::current_exception();
     }
   };
-  std::vector<std::thread> others;
-  for (unsigned i = 1; i < threads; ++i) others.emplace_back(work, i);
-  work(0);
-  for (auto& other : others) other.join();
+  const unsigned used = on_threads(threads, work);
   if (first != nullptr) std::rethrow_exception(first);
+  return used;
 }
 
 std::uint64_t Keys::count(unsigned threads) {
@@ -568,12 +612,12 @@ void Keys::for_each(Progress& progress, const Use& use, const std::function<void
   }
 }
 
-void Keys::for_each_parallel(unsigned threads, Progress& progress,
-                             const std::function<void(unsigned thread, const Batch&)>& use) {
+unsigned Keys::for_each_parallel(unsigned threads, Progress& progress,
+                                 const std::function<void(unsigned thread, const Batch&)>& use) {
   std::vector<std::unique_ptr<Parser>> parsers;
   for (unsigned i = 0; i < threads; ++i) parsers.push_back(std::make_unique<Parser>(options_));
   for (std::size_t i = 0; i < options_.literals.size(); i += Parser::kColumn) use(0, parsers[0]->literals(i));
-  share_out(threads, [&](unsigned thread, Source& source, Bytes block, std::uint64_t stored) {
+  return share_out(threads, [&](unsigned thread, Source& source, Bytes block, std::uint64_t stored) {
     Batch batch;
     std::uint64_t count = 0;
     while (parsers[thread]->next(source, block, batch)) {
@@ -612,8 +656,13 @@ void check_key_format(const KeyOptions& options) {
   if (options.as == KeysAs::u64 && (options.lower || options.trim)) fail("--lower, --trim: --keys-as u64 has no text");
 }
 
+void check_stdin_once(const std::vector<std::string>& files, std::ptrdiff_t used) {
+  if (used + std::count(files.begin(), files.end(), "-") > 1) fail("standard input (-) is named twice");
+}
+
 void read_stdin_if_none(KeyOptions& options) {
   check_key_format(options);
+  check_stdin_once(options.files);
   if (!options.files.empty() || !options.literals.empty()) return;
   options.files = {"-"};
   if (is_terminal(STDIN_FILENO)) say("", "reading keys from the terminal; Ctrl-D ends them");

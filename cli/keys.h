@@ -42,6 +42,12 @@ void declare_keys(CLI::App& app, KeyOptions& options);
 // Standard input if nothing was named; refuses options that do not go together.
 void read_stdin_if_none(KeyOptions& options);
 void check_key_format(const KeyOptions& options);
+// `used`: how many options name it elsewhere. It can be read once.
+void check_stdin_once(const std::vector<std::string>& files, std::ptrdiff_t used = 0);
+
+// work(0) here and work(1) .. work(threads - 1) on threads of their own, or as many of them as the system has: every
+// work must be able to do all that is left. Returns how many there were.
+unsigned on_threads(unsigned threads, const std::function<void(unsigned)>& work);
 
 // The digests of keys: bytes, but u64 records are numbers, as the library hashes them.
 void digest_keys(const AnyHasher& hasher, KeysAs as, std::span<const Bytes> keys,
@@ -117,12 +123,12 @@ class Keys {
   // In order. `use(batch, source)`: source is null for literals; false ends it. `block_done` after each block.
   using Use = std::function<bool(const Batch&, const Source*)>;
   void for_each(Progress& progress, const Use& use, const std::function<void()>& block_done = {});
-  // In any order, from `threads` threads.  REQUIRES: all_mapped()
-  void for_each_parallel(unsigned threads, Progress& progress,
-                         const std::function<void(unsigned thread, const Batch&)>& use);
+  // In any order, from up to `threads` threads; returns how many there were.  REQUIRES: all_mapped()
+  unsigned for_each_parallel(unsigned threads, Progress& progress,
+                             const std::function<void(unsigned thread, const Batch&)>& use);
 
  private:
-  void share_out(unsigned threads, const std::function<void(unsigned, Source&, Bytes, std::uint64_t)>& use);
+  unsigned share_out(unsigned threads, const std::function<void(unsigned, Source&, Bytes, std::uint64_t)>& use);
 
   const KeyOptions& options_;
   std::vector<std::unique_ptr<Source>> sources_;

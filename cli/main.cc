@@ -2,6 +2,7 @@
 //
 // A word that is not in the table is looked for as a program `perhaps-WORD`, as git does: commands that link a storage
 // engine live there, and this tool stays light.
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -120,10 +121,18 @@ void run_elsewhere(const std::string& name, char** argv) {
   fail("'{}' is not a command{} (see perhaps --help)", word, like);
 }
 
+// Otherwise the next file that is opened takes the place of a closed descriptor, and messages are written into it. Each
+// is opened the wrong way round, so that to use it is the error it was.
+void occupy_closed_descriptors() noexcept {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
 int run(int argc, char** argv) {
   const std::string_view word = argc < 2 ? std::string_view("--help") : argv[1];
   if (word == "--version" || word == "-V") {
-    fmt::print("perhaps {}\n", PERHAPS_VERSION);
+    Out().write(fmt::format("perhaps {}\n", PERHAPS_VERSION));
     return kYes;
   }
   if (word == "--help" || word == "-h" || word == "help") {
@@ -166,6 +175,7 @@ const Command* find_command(std::string_view name) noexcept {
 
 int main(int argc, char** argv) {
   using namespace perhaps::cli;
+  occupy_closed_descriptors();
   catch_signals();
   try {
     return run(argc, argv);

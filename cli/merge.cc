@@ -1,4 +1,7 @@
 // perhaps merge: several filters of one shape become one.
+#include <algorithm>
+#include <cmath>
+
 #include "command.h"
 #include "options.h"
 #include "print.h"
@@ -9,7 +12,7 @@ namespace {
 struct Options {
   std::vector<std::string> filters;
   std::string output;
-  OpenArgs open;
+  Keyed keyed;
   bool intersect = false;
   bool json = false;
 };
@@ -18,10 +21,12 @@ int run(const Options& options) {
   check_output(options.output);
   std::unique_ptr<AnyMutable> result;
   Record record;
+  std::uint64_t fewest = UINT64_MAX;
   Progress progress("merging", 0);
   for (const std::string& path : options.filters) {
-    const Opened opened = open_filter(path, options.open);
+    const Opened opened = open_filter(path, {.keyed = options.keyed});
     const Record theirs = opened.file.header().record;
+    fewest = std::min(fewest, theirs.keys);
     if (result == nullptr) {
       result = load_filter(opened.file);
       record = theirs;
@@ -33,8 +38,10 @@ int run(const Options& options) {
     record.capacity = std::max(record.capacity, theirs.capacity);
     progress.advance(opened.filter->byte_size(), 0);
   }
-  Description d = result->describe();
-  if (options.intersect) record.keys = static_cast<std::uint64_t>(std::max(0.0, d.keys_estimated + 0.5));
+  // The intersection has no more keys than its smallest part, whatever its fill looks like: the estimate of a full one
+  // is infinite.
+  const Description d = capped(result->describe(), options.intersect ? fewest : record.keys);
+  if (options.intersect) record.keys = static_cast<std::uint64_t>(std::llround(std::max(0.0, d.keys_estimated)));
   save_filter(*result, options.output, record);
   if (options.json) {
     Json json;
@@ -59,7 +66,7 @@ Command::Run merge_command(CLI::App& app) {
   app.add_option("-o,--output", options->output, "The file to write")->type_name("FILE")->required();
   app.add_flag("--intersect", options->intersect, "Keep what is in all of them");
   declare_json(app, options->json);
-  declare_open(app, options->open);
+  declare_keyed(app, options->keyed);
   return [options] { return run(*options); };
 }
 

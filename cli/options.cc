@@ -1,5 +1,7 @@
 #include "options.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,6 +32,20 @@ std::optional<double> scale_of(std::string_view suffix) noexcept {
   const std::size_t power = std::string_view("kMGTP").find(suffix[0] == 'K' ? 'k' : suffix[0]);
   if (suffix.size() != 1 || power == std::string_view::npos) return std::nullopt;
   return std::pow(binary ? 1024.0 : 1000.0, static_cast<double>(power + 1));
+}
+
+void check_folder(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) fail("{}: is a directory", path);
+    if (!S_ISREG(status.st_mode)) fail("{}: is not a regular file", path);
+  }
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (::stat(folder.c_str(), &status) != 0) fail("{}: {}", folder, std::strerror(errno));
+  if (!S_ISDIR(status.st_mode)) fail("{}: is not a directory", folder);
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    fail("{}: cannot write to this directory: {}", folder, std::strerror(errno));
 }
 
 }  // namespace
@@ -129,7 +145,7 @@ void declare_threads(CLI::App& app, std::uint32_t& threads) {
 }
 
 std::optional<KeyedHash> Keyed::read() const {
-  if (path.empty()) return std::nullopt;
+  if (path.empty()) return std::nullopt;  // not given
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (file == nullptr) fail("{}: {}", path, std::strerror(errno));
   struct stat status {};
@@ -159,8 +175,12 @@ std::optional<KeyedHash> Keyed::read() const {
 }
 
 void declare_keyed(CLI::App& app, Keyed& keyed) {
-  app.add_option(
-         "--keyed", keyed.path,
+  app.add_option_function<std::string>(
+         "--keyed",
+         [&keyed](const std::string& given) {
+           if (given.empty()) fail("--keyed: the name of the file is empty");
+           keyed.path = given;
+         },
          "Hash under the secret in FILE (16 bytes, or 32 hex digits), for keys that an adversary may choose. To "
          "make one: head -c 16 /dev/urandom > FILE")
       ->type_name("FILE");
@@ -218,17 +238,58 @@ std::unique_ptr<AnyMutable> load_filter(const File& file) {
 }
 
 void check_output(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) == 0) {
-    if (S_ISDIR(status.st_mode)) fail("{}: is a directory", path);
-    if (!S_ISREG(status.st_mode)) fail("{}: is not a regular file", path);
+  if (path == "-") fail("-o -: a filter cannot be written to a pipe; name a file");
+  check_folder(path);
+}
+
+void check_replaceable(const std::string& path) {
+  check_folder(path);
+  if (::access(path.c_str(), F_OK) == 0 && ::access(path.c_str(), W_OK) != 0)
+    fail("{}: cannot be written to: {}", path, std::strerror(errno));
+}
+
+FileLock::FileLock(const std::string& path) {
+  for (bool said = false;;) {
+    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd_ < 0) return;  // whoever opens it next says why
+    while (::flock(fd_, said ? LOCK_EX : LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) {
+        say("", fmt::format("{}: waiting for another perhaps that is adding to it", path));
+        said = true;
+      } else if (errno == EINTR) {
+        check_interrupt();
+      } else {
+        warn(fmt::format("{}: cannot be locked ({}): what others add meanwhile is lost", path, std::strerror(errno)));
+        return;
+      }
+    }
+    struct stat locked {};
+    struct stat named {};
+    if (::fstat(fd_, &locked) == 0 && ::stat(path.c_str(), &named) == 0 && locked.st_dev == named.st_dev &&
+        locked.st_ino == named.st_ino) {
+      return;
+    }
+    release();  // it was replaced while we waited
   }
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  if (::stat(folder.c_str(), &status) != 0) fail("{}: {}", folder, std::strerror(errno));
-  if (!S_ISDIR(status.st_mode)) fail("{}: is not a directory", folder);
-  if (::access(folder.c_str(), W_OK | X_OK) != 0)
-    fail("{}: cannot write to this directory: {}", folder, std::strerror(errno));
+}
+
+void FileLock::release() noexcept {
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+}
+
+std::uint64_t smallest_bytes(std::string_view family) noexcept {
+  return family == "line" ? 64 : family == "block" ? 32 : 1;
+}
+
+void check_room(const Sizing& sizing, std::string_view family) {
+  const std::uint64_t least = smallest_bytes(family);
+  if (sizing.max_bytes != 0 && sizing.max_bytes < least)
+    fail("--max-bytes {}: a {} filter has at least {} bytes", sizing.max_bytes, family, least);
+}
+
+Description capped(Description d, std::optional<std::uint64_t> keys) {
+  if (keys) d.keys_estimated = std::min(d.keys_estimated, static_cast<double>(*keys));
+  return d;
 }
 
 std::uint64_t physical_memory() noexcept {

@@ -69,7 +69,8 @@ struct Sizing {
 };
 void declare_sizing(CLI::App& app, Sizing& sizing);
 
-// --keyed and --no-verify, of every command that opens a filter file.
+// --keyed and --no-verify, of the commands that only read a filter. Those that write another one always check: a new
+// checksum over old damage would hide it for good.
 struct OpenArgs {
   Keyed keyed;
   bool no_verify = false;
@@ -83,8 +84,27 @@ struct Opened {
 Opened open_filter(const std::string& path, const OpenArgs& args);
 std::unique_ptr<AnyMutable> load_filter(const File& file);
 
-// Throws Failure, before any work is done, if a file cannot be written at `path`.
+// Throws Failure, before any work is done, if a file cannot be written at `path`, the value of -o.
 void check_output(const std::string& path);
+// The same for a file that is there and will be replaced: it must be writable, though only its folder is written to.
+void check_replaceable(const std::string& path);
+// Held from reading a file to replacing it, so that of two programs which add to it the second begins with what the
+// first one wrote. The lock is on the file that `path` names once it is locked. A missing file is not an error here.
+class FileLock {
+ public:
+  explicit FileLock(const std::string& path);  // waits; throws Interrupted
+  FileLock(const FileLock&) = delete;
+  ~FileLock() { release(); }
+  void release() noexcept;
+
+ private:
+  int fd_ = -1;
+};
+// Throws Failure if --max-bytes has no room for the smallest filter of the family.
+void check_room(const Sizing& sizing, std::string_view family);
+std::uint64_t smallest_bytes(std::string_view family) noexcept;
+// The estimate of distinct keys is never more than the keys that were inserted.
+Description capped(Description d, std::optional<std::uint64_t> keys);
 // Throws Failure, with figures, if `bytes` are more than the machine has.
 void check_memory(std::uint64_t bytes, const std::string& what, std::string_view advice = "");
 std::uint64_t physical_memory() noexcept;

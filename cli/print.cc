@@ -78,6 +78,15 @@ void write_all(int fd, std::string_view text) {
   }
 }
 
+// Whoever closed or filled standard error does not want to know; the work goes on.
+void write_error(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+    if (n < 0 && errno != EINTR) return;
+    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
+  }
+}
+
 // The length of a well-formed UTF-8 sequence at the front of `s`, or 0.
 std::size_t utf8_length(std::string_view s) {
   const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
@@ -135,7 +144,7 @@ std::string dim(std::string_view text) { return colour() ? fmt::format("\033[2m{
 
 void set_command_name(std::string_view name) { command_name = "perhaps " + std::string(name); }
 void say(std::string_view kind, std::string_view message) {
-  fmt::print(stderr, "{}: {}{}\n", command_name, kind.empty() ? "" : fmt::format("{}: ", kind), message);
+  write_error(fmt::format("{}: {}{}\n", command_name, kind.empty() ? "" : fmt::format("{}: ", kind), message));
 }
 void warn(std::string_view message) { say("warning", message); }
 
@@ -213,7 +222,7 @@ Progress::Progress(std::string label, std::uint64_t total, bool hidden)
       enabled_(!hidden && is_terminal(STDERR_FILENO)) {}
 
 Progress::~Progress() {
-  if (shown_) fmt::print(stderr, "\r\033[K");
+  if (shown_) write_error("\r\033[K");
 }
 
 void Progress::advance(std::uint64_t bytes, std::uint64_t keys) {
@@ -245,8 +254,7 @@ void Progress::draw(Clock::time_point now) {
   if (keys > 0) line += fmt::format("  {} keys/s", rate_text(keys / elapsed));
   winsize size{};
   const std::size_t columns = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col : 80;
-  fmt::print(stderr, "\r{}\033[K", line.substr(0, columns - 1));
-  std::fflush(stderr);
+  write_error(fmt::format("\r{}\033[K", line.substr(0, columns - 1)));
   shown_ = true;
 }
 

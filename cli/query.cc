@@ -25,12 +25,12 @@ struct Options {
 };
 
 // Puts records back as they came. Those of a source lie one after the other, each with its length before it or its
-// separator behind it, so a run of them is one copy; literals are lines.
+// separator behind it, so a run of them is one copy; literals are lines, or ended by NUL under -0.
 void print_run(Out& out, KeysAs as, std::span<const Bytes> records, bool literal) {
   if (literal) {
     for (const Bytes record : records) {
       out.write(record);
-      out.write('\n');
+      out.write(as == KeysAs::nul ? '\0' : '\n');
     }
     return;
   }
@@ -45,9 +45,9 @@ int run(Options& options) {
   if (options.numbers && (options.keys.as == KeysAs::len32 || options.keys.as == KeysAs::u64)) {
     fail("-n: binary records (--keys-as len32 or u64) have no line to put a number on");
   }
+  const Opened opened = open_filter(options.filter, options.open);  // before a pipe is waited for
   read_stdin_if_none(options.keys);
   Keys keys(options.keys);
-  const Opened opened = open_filter(options.filter, options.open);
   const bool prints = !options.quiet && !options.count && !options.json;
   const bool with_name = options.numbers && options.keys.files.size() > 1;
 

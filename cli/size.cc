@@ -18,6 +18,7 @@ int run(const Options& options) {
   std::vector<std::vector<std::string>> rows = {
       {"family", "bits/key", "bytes", "", "probes", "fpr", "above limit", ""}};
   for (const SizeRow& row : size_table(request)) {
+    if (request.max_bytes != 0 && request.max_bytes < smallest_bytes(row.family)) continue;
     const double bits_per_key = static_cast<double>(row.bits) / static_cast<double>(options.keys);
     const double limit = bits_per_key_limit(row.fpr);
     const double above = limit > 0 ? bits_per_key / limit - 1 : 0;

@@ -1,4 +1,5 @@
 // perhaps verify: no key may be missing, and the measured false-positive rate stands beside the predicted one.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -112,12 +113,13 @@ Tally ask_all(const AnyFilter& filter, Keys& keys, KeysAs as, const char* label,
 
 int run(Options& options) {
   check_key_format(options.keys);
+  check_stdin_once(options.keys.files, std::count(options.absent.files.begin(), options.absent.files.end(), "-"));
+  const Opened opened = open_filter(options.filter, options.open);  // before a pipe is waited for
   Keys keys(options.keys);
   std::vector<std::string> absent_files = std::move(options.absent.files);
   options.absent = options.keys;
   options.absent.files = std::move(absent_files);
   Keys absent(options.absent);
-  const Opened opened = open_filter(options.filter, options.open);
   const Description d = opened.filter->describe();
 
   std::vector<std::string> missing;
