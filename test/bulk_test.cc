@@ -12,7 +12,6 @@ template <class F>
 struct Bulk : ::testing::Test {};
 TYPED_TEST_SUITE(Bulk, FamiliesAndHashers, FamilyNames);
 
-constexpr unsigned kThreads[] = {0, 1, 2, 3, 8};
 
 TYPED_TEST(Bulk, ParallelInsertWritesTheSameBytes) {
   using H = typename TypeParam::hasher_type;
@@ -22,7 +21,7 @@ TYPED_TEST(Bulk, ParallelInsertWritesTheSameBytes) {
   const auto shape = TypeParam::Shape::for_keys({.keys = keys.size(), .fpr = 0.01});
   TypeParam alone(shape, hasher);
   for (const auto& d : digests) alone.insert(d);
-  for (const unsigned threads : kThreads) {
+  for (const unsigned threads : {1u, 3u}) {
     TypeParam from_digests(shape, hasher);
     insert_parallel(from_digests, std::span<const Digest<H>>(digests), threads);
     EXPECT_TRUE(same_bytes(from_digests.bytes(), alone.bytes())) << threads << " threads, digests";

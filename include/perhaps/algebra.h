@@ -1,11 +1,9 @@
 // Sets of keys, combined bit by bit. Everything here is exact about *no*: no key of the result's set is ever lost.
 //
 //   unite      into |= other     the filter of the union, as if built from both key lists
-//   intersect  into &= other     holds every key of the intersection; its rate is at most that of either input but
-//   higher
-//                                than that of a filter built from the intersection alone
-//   fold       half the bytes    the filter that the same keys would have made at half the size, for shapes of even
-//   size
+//   intersect  into &= other     holds every key of the intersection; its rate is at most that of either input, but
+//                                higher than that of a filter built from the intersection alone
+//   fold       half the bytes    the filter that the same keys would have made at half the size, for even sizes
 //
 // Only filters of one shape and one hasher can be combined; anything else is refused with the reason.
 #pragma once

@@ -3,9 +3,8 @@
 //   table   = `lines` lines of 64 bytes; line = 16 words of 32 bits, little-endian
 //   lane j  = 64 bits: word j and word j + 8, for j = 0..7
 //   line    = floor(h * lines / 2^64)                         any number of lines, past 2^32 as well
-//   probe i = lane j = (start + i) mod 8, bit p_j = low32(h) * kSalt[j] mod 2^32 >> 26 of the lane, where the lowest
-//   bit of
-//             p_j says which of the two words and the other five which bit of it; start = low32(h) * 0x9e3779b1 >> 29
+//   probe i = lane j = (start + i) mod 8, bit p = low32(h) * kSalt[j] mod 2^32 >> 26 of the lane: the lowest bit of p
+//             says which of the two words, the other five which bit of it; start = low32(h) * 0x9e3779b1 mod 2^32 >> 29
 //   from probe 8 on the second round takes high32(h * 0xe7037ed1a0b428db) for low32(h)
 //
 //             word    0     1     2     3     4     5     6     7
@@ -18,8 +17,7 @@
 // Why lanes and not free probes: a probe anywhere in the line needs a gather or a loop; with lanes all eight bits come
 // from one multiplication, and the lane's two words from one blend of the two halves of the line, which is two
 // instructions more than a split block of half the size. Lanes cost 0.5 % more bits than free probes at 1 % and 0.8 %
-// at 0.1 %. A line of eight 64-bit words, each probed by a 64-bit shift, measured 1.25 times the time of this (and 1.9
-// times with SSE4). Why not always eight probes: at 10 % three save 17 % of the bits, at 1e-6 sixteen save 25 %
+// at 0.1 %. A line of eight 64-bit words, each probed by a 64-bit shift, takes six vector instructions more. Why not always eight probes: at 10 % three save 17 % of the bits, at 1e-6 sixteen save 25 %
 // (sizing.h; doc/maths.md). With less than a whole round the lanes take turns (`start`), otherwise the last ones would
 // stay empty.
 #pragma once
