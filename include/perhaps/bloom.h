@@ -10,8 +10,8 @@
 // Bits are numbered from the least significant bit of byte 0. The unused bits of the last byte stay 0.
 //
 // The smallest of the Bloom filters (1.44 log2(1/FPR) bits a key) and the slowest: each probe is a cache miss of its
-// own. Take it for compatibility, for very low rates, or where every bit counts: a LineBloom takes 5 % more bits at 1 %,
-// 15 % at 1e-4 and 36 % at 1e-6 (perhaps size).
+// own. Take it for compatibility, for very low rates, or where every bit counts: a LineBloom takes 5 % more bits at
+// 1 %, 15 % at 1e-4 and 36 % at 1e-6 (perhaps size).
 #pragma once
 #include "perhaps/detail/bits.h"
 #include "perhaps/flat.h"

@@ -17,9 +17,9 @@
 // Why lanes and not free probes: a probe anywhere in the line needs a gather or a loop; with lanes all eight bits come
 // from one multiplication, and the lane's two words from one blend of the two halves of the line, which is two
 // instructions more than a split block of half the size. Lanes cost 0.5 % more bits than free probes at 1 % and 0.8 %
-// at 0.1 %. A line of eight 64-bit words, each probed by a 64-bit shift, takes six vector instructions more. Why not always eight probes: at 10 % three save 17 % of the bits, at 1e-6 sixteen save 25 %
-// (sizing.h; doc/maths.md). With less than a whole round the lanes take turns (`start`), otherwise the last ones would
-// stay empty.
+// at 0.1 %. A line of eight 64-bit words, each probed by a 64-bit shift, takes six vector instructions
+// more. Why not always eight probes: at 10 % three save 17 % of the bits, at 1e-6 sixteen save 25 % (sizing.h;
+// doc/maths.md). With less than a whole round the lanes take turns (`start`), otherwise the last ones would stay empty.
 #pragma once
 #include "perhaps/detail/bits.h"
 #include "perhaps/flat.h"
