@@ -74,7 +74,8 @@ constexpr Command kCommands[] = {
      "Binary records (--keys-as len32 or u64) are printed as they came.",
      kQuery, &query_command},
     {"add", "add keys to a filter file",
-     "Writes a new file with the old keys and the new ones, which replaces the old file when it is whole. A filter "
+     "Writes a new file with the old keys and the new ones, which replaces the old file when it is whole. A second "
+     "add to the same file waits for the first. A filter "
      "that is given many more keys than it was made for answers perhaps too often: add warns of that.",
      kAdd, &add_command},
     {"info", "tell everything about filter files", "", kInfo, &info_command},
