@@ -46,6 +46,8 @@ endforeach()
 if(PERHAPS_SIMD)
   pkg_check_modules(HWY REQUIRED libhwy)
   target_sources(perhaps_objects PRIVATE src/kernel/simd.cc)
+  # It includes itself, once for each instruction set.
+  set_source_files_properties(src/kernel/simd.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_include_directories(perhaps_objects SYSTEM PRIVATE ${HWY_INCLUDE_DIRS})
   target_compile_options(perhaps_objects PRIVATE ${HWY_CFLAGS_OTHER})
   foreach(target IN LISTS perhaps_libraries)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Promise: libperhaps.so exports the public API and nothing else, and every PERHAPS_API function is there. Would notice:
-a standard-library template, a Highway or xxHash symbol, an internal of ours, or a declaration without its definition.
+"""Promise: libperhaps.so exports the public API and nothing else, and every PERHAPS_API function is there. Would
+notice: a standard-library template, a Highway or xxHash symbol, an internal of ours, a declaration without definition.
 
 exports_test.py LIBRARY INCLUDE_FOLDER
 """

@@ -22,7 +22,7 @@ cmake -S "$here/consumer" -B "$work/consumer" -G Ninja -DCMAKE_PREFIX_PATH="$pre
   -DCMAKE_CXX_COMPILER="$compiler" >"$work/consumer.log" || { cat "$work/consumer.log"; exit 1; }
 cmake --build "$work/consumer" >"$work/consumer.log" || { cat "$work/consumer.log"; exit 1; }
 for program in with_default with_shared with_static; do "$work/consumer/$program" "$work/$program.perhaps"; done
-ldd "$work/consumer/with_default" | grep -q "$prefix/.*libperhaps.so" || { echo 'the default is not the shared one'; exit 1; }
+ldd "$work/consumer/with_default" | grep -q "$prefix/.*libperhaps.so" || { echo 'the default is not shared'; exit 1; }
 ! ldd "$work/consumer/with_static" | grep libperhaps || exit 1
 
 echo '-- pkg-config'
@@ -32,7 +32,7 @@ read -ra cflags < <(pkg-config --cflags perhaps)
 read -ra shared < <(pkg-config --libs perhaps)
 read -ra static < <(pkg-config --static --libs perhaps)
 for source in main plain wide; do
-  "$compiler" -std=c++20 -O1 "${cflags[@]}" -c "$here/consumer/$source.cc" -o "$work/$source.o"
+  "$compiler" -std=c++20 -O0 "${cflags[@]}" -c "$here/consumer/$source.cc" -o "$work/$source.o"
 done
 objects=("$work"/{main,plain,wide}.o)
 "$compiler" "${objects[@]}" "${shared[@]}" -Wl,-rpath,"$(pkg-config --variable=libdir perhaps)" -o "$work/pc_shared"
@@ -42,7 +42,8 @@ objects=("$work"/{main,plain,wide}.o)
 ! ldd "$work/pc_static" | grep libperhaps || exit 1
 
 echo '-- add_subdirectory, in a project with another standard and its own flags'
-cmake -S "$here/embedding" -B "$work/embedding" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" >"$work/embedding.log" ||
+cmake -S "$here/embedding" -B "$work/embedding" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" \
+  -DCMAKE_UNITY_BUILD=ON >"$work/embedding.log" ||
   { cat "$work/embedding.log"; exit 1; }
 ! grep -q -- '-Werror' "$work/embedding/build.ninja" || { echo '-Werror is forced on an embedding project'; exit 1; }
 cmake --build "$work/embedding" >"$work/embedding.log" || { cat "$work/embedding.log"; exit 1; }
