@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Promise: every public header compiles alone, and all of them together in a strict project, with both compilers, with
-# and without AVX2. Would notice: a header that leans on what another happened to include, or a warning forced on whoever
-# includes it.
+# and without AVX2. Would notice: a header that leans on what another happened to include, or a warning forced on
+# whoever includes it.
 #   headers_test.sh INCLUDE_FOLDER COMPILER...
 set -euo pipefail
 include=$1
@@ -11,7 +11,8 @@ strict=(-std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Wconversion 
 check() {  # check COMPILER FLAG HEADER...
   local compiler=$1 flag=$2
   shift 2
-  printf '#include "%s"\n' "$@" | "$compiler" "${strict[@]}" $flag -I"$include" -x c++ - || { echo "FAILED: $*"; exit 1; }
+  printf '#include "%s"\n' "$@" | "$compiler" "${strict[@]}" $flag -I"$include" -x c++ - ||
+    { echo "FAILED: $*"; exit 1; }
 }
 
 mapfile -t headers < <(cd "$include" && find perhaps -name '*.h' | sort)
