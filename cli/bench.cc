@@ -65,7 +65,7 @@ int run(const Options& options) {
   check_memory(options.keys > UINT64_MAX / 32 ? UINT64_MAX : options.keys * 24, "the benchmark");
   std::vector<Digest<Hash>> present(options.keys);
   std::vector<Digest<Hash>> absent(options.keys);
-  const Hash hash(1);
+  const Hash hash;  // the filters' own
   for (std::uint64_t i = 0; i < options.keys; ++i) {
     present[i] = hash(i);
     absent[i] = hash(i + options.keys);
