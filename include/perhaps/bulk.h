@@ -3,20 +3,24 @@
 //   BulkInsert bulk(filter, threads);
 //   in each thread:  auto lane = bulk.lane();  while (more) lane.insert(digests);
 //
-// The table is cut into parts; a lane sorts its digests into a buffer for each part, and a full buffer is inserted
-// under the lock of its part, at full single-writer speed. No atomic operation touches a line (a locked OR per lane
-// would cost more than the cache miss), locks are taken once per block of keys, and bits are ORed, so the bytes do not
-// depend on the number of threads or on their order. A classic filter scatters a key over all parts; its lanes use the
-// shared, atomic insert instead.
+// A small filter (its copies fit in kBufferBytes): every lane but the first fills a table of its own, and these are
+// ORed into the filter. A large one is cut into parts; a lane sorts its digests into a buffer for each part, and a full
+// buffer is inserted under the lock of its part, at full single-writer speed. Either way no atomic operation touches a
+// line (a locked OR for each lane would cost more than the cache miss), and as bits are ORed the bytes do not depend on
+// the number of threads or on their order. A classic filter scatters a key over all parts: a large one is filled with
+// the shared, atomic insert instead.
 //
 // While lanes are at work the filter must not be used otherwise. A lane's keys are all in the filter once it is flushed
 // or destroyed.
 #pragma once
 #include <algorithm>
+#include <atomic>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
+#include "perhaps/algebra.h"
 #include "perhaps/flat.h"
 
 namespace perhaps {
@@ -28,8 +32,11 @@ class BulkInsert {
   // Layouts that keep a key in one place say which: place_of(shape, h) < places(shape).
   static constexpr bool kPartitioned = requires(typename L::Shape s, typename L::word h) { L::place_of(s, h); };
 
-  explicit BulkInsert(Flat<L, H>& filter, unsigned threads) : filter_(filter), threads_(threads) {
-    if constexpr (kPartitioned) {
+  explicit BulkInsert(Flat<L, H>& filter, unsigned threads)
+      : filter_(filter), threads_(threads), copies_(threads > 1 && filter.byte_size() <= kBufferBytes / (threads - 1)) {
+    if (copies_) {
+      locks_ = std::vector<std::mutex>(1);
+    } else if constexpr (kPartitioned) {
       const std::uint64_t last = L::places(filter.shape()) - 1;
       while (last >> shift_ >= kMaxParts) ++shift_;
       locks_ = std::vector<std::mutex>((last >> shift_) + 1);
@@ -41,24 +48,26 @@ class BulkInsert {
   class Lane {
    public:
     explicit Lane(BulkInsert& bulk) : bulk_(bulk) {
-      if constexpr (kPartitioned) {
-        if (bulk.threads_ > 1) {
-          memory_ = Memory(bulk.locks_.size() * bulk.stride() * sizeof(digest));
-          used_.assign(bulk.locks_.size(), 0);
-        }
+      if (bulk.copies_) {
+        if (bulk.lanes_.fetch_add(1) > 0) copy_.emplace(bulk.filter_.shape(), bulk.filter_.hasher());
+      } else if (kPartitioned && bulk.threads_ > 1) {
+        memory_ = Memory(bulk.locks_.size() * bulk.stride() * sizeof(digest));
+        used_.assign(bulk.locks_.size(), 0);
       }
     }
-    Lane(Lane&&) noexcept = default;
     Lane(const Lane&) = delete;
-    Lane& operator=(Lane&&) = delete;
     Lane& operator=(const Lane&) = delete;
     ~Lane() { flush(); }
 
     void insert(std::span<const digest> many) noexcept {
+      if (bulk_.threads_ <= 1) return bulk_.filter_.insert(many);
+      if (copy_) return copy_->insert(many);
+      if (bulk_.copies_) {
+        const std::lock_guard lock(bulk_.locks_[0]);
+        return bulk_.filter_.insert(many);
+      }
       if constexpr (!kPartitioned) {
-        bulk_.threads_ > 1 ? bulk_.filter_.shared().insert(many) : bulk_.filter_.insert(many);
-      } else if (bulk_.threads_ <= 1) {
-        bulk_.filter_.insert(many);
+        bulk_.filter_.shared().insert(many);
       } else {
         const auto shape = bulk_.filter_.shape();
         const std::size_t block = bulk_.block_;
@@ -72,7 +81,28 @@ class BulkInsert {
       }
     }
 
+    // Keys instead of digests.
+    template <ColumnKey K>
+    void insert(std::span<const K> keys) noexcept {
+      if (bulk_.threads_ <= 1) return bulk_.filter_.insert(keys);
+      if (copy_) return copy_->insert(keys);
+      if (bulk_.copies_) {
+        const std::lock_guard lock(bulk_.locks_[0]);
+        return bulk_.filter_.insert(keys);
+      }
+      std::array<digest, 256> digests;
+      for (std::size_t i = 0; i < keys.size(); i += digests.size()) {
+        const auto batch = keys.subspan(i, std::min(digests.size(), keys.size() - i));
+        digests_of(bulk_.filter_.hasher(), batch, std::span(digests));
+        insert(std::span<const digest>(digests.data(), batch.size()));
+      }
+    }
+
     void flush() noexcept {
+      if (copy_) {
+        const std::lock_guard lock(bulk_.locks_[0]);
+        detail::or_bytes(bulk_.filter_.writable_bytes().data(), copy_->bytes().data(), copy_->byte_size());
+      }
       for (std::size_t part = 0; part < used_.size(); ++part) flush(part);
     }
 
@@ -88,6 +118,7 @@ class BulkInsert {
     }
 
     BulkInsert& bulk_;
+    std::optional<Flat<L, H>> copy_;
     Memory memory_;
     std::vector<std::size_t> used_;
   };
@@ -105,6 +136,8 @@ class BulkInsert {
 
   Flat<L, H>& filter_;
   unsigned threads_;
+  bool copies_;
+  std::atomic<unsigned> lanes_ = 0;
   unsigned shift_ = 0;
   std::size_t block_ = 0;
   std::vector<std::mutex> locks_;
@@ -113,38 +146,38 @@ class BulkInsert {
 // Fewer keys than this are in before a thread has started.
 inline constexpr std::size_t kWorthAThread = 500'000;
 
+namespace detail {
+// Calls work(lane, from, size) from `threads` threads, each with a lane of its own, until all of 0..count is taken. In
+// pieces, because two cores are seldom equally fast.
+template <Layout L, Hasher H, class Work>
+void share_out(Flat<L, H>& filter, std::size_t count, unsigned threads, Work work) {
+  constexpr std::size_t kPiece = 65536;
+  BulkInsert<L, H> bulk(filter, threads);
+  std::atomic<std::size_t> next = 0;
+  const auto worker = [&] {
+    typename BulkInsert<L, H>::Lane lane(bulk);
+    for (std::size_t from; (from = next.fetch_add(kPiece)) < count;) work(lane, from, std::min(kPiece, count - from));
+  };
+  std::vector<std::jthread> others;
+  for (unsigned i = 1; i < threads; ++i) others.emplace_back(worker);
+  worker();
+}
+}  // namespace detail
+
 // Inserts all of `many` with up to `threads` threads.
 template <Layout L, Hasher H>
 void insert_parallel(Flat<L, H>& filter, std::span<const Digest<H>> many, unsigned threads) {
   if (threads <= 1 || many.size() < kWorthAThread) return filter.insert(many);
-  BulkInsert<L, H> bulk(filter, threads);
-  std::vector<std::jthread> workers;
-  const std::size_t share = many.size() / threads + 1;
-  for (std::size_t from = 0; from < many.size(); from += share) {
-    workers.emplace_back(
-        [&bulk, mine = many.subspan(from, std::min(share, many.size() - from))] { bulk.lane().insert(mine); });
-  }
+  detail::share_out(filter, many.size(), threads,
+                    [&](auto& lane, std::size_t from, std::size_t size) { lane.insert(many.subspan(from, size)); });
 }
 
 // The same from keys: hashing is shared out among the threads as well.
 template <Layout L, Hasher H, ColumnKey K>
 void insert_parallel(Flat<L, H>& filter, std::span<const K> keys, unsigned threads) {
   if (threads <= 1 || keys.size() < kWorthAThread) return filter.insert(keys);
-  BulkInsert<L, H> bulk(filter, threads);
-  std::vector<std::jthread> workers;
-  const std::size_t share = keys.size() / threads + 1;
-  for (std::size_t from = 0; from < keys.size(); from += share) {
-    workers.emplace_back(
-        [&bulk, hasher = filter.hasher(), mine = keys.subspan(from, std::min(share, keys.size() - from))] {
-          auto lane = bulk.lane();
-          std::array<Digest<H>, 256> digests;
-          for (std::size_t i = 0; i < mine.size(); i += digests.size()) {
-            const auto batch = mine.subspan(i, std::min(digests.size(), mine.size() - i));
-            digests_of(hasher, batch, std::span(digests));
-            lane.insert(std::span<const Digest<H>>(digests.data(), batch.size()));
-          }
-        });
-  }
+  detail::share_out(filter, keys.size(), threads,
+                    [&](auto& lane, std::size_t from, std::size_t size) { lane.insert(keys.subspan(from, size)); });
 }
 
 }  // namespace perhaps
