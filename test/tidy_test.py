@@ -42,11 +42,12 @@ def error(path, line, text):
 
 
 def tracked_files():
-    out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True)
-    if out.returncode == 0:
-        names = out.stdout.decode().split("\0")
-    else:  # A release archive has no git folder.
-        names = [str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if "build" not in p.relative_to(ROOT).parts[:1]]
+    try:
+        listing = ["git", "ls-files", "-co", "--exclude-standard", "-z"]
+        names = subprocess.run(listing, cwd=ROOT, capture_output=True, check=True).stdout.decode().split("\0")
+    except (OSError, subprocess.CalledProcessError):  # no git here, or a release archive
+        names = [str(p.relative_to(ROOT)) for p in ROOT.rglob("*")]
+        names = [n for n in names if Path(n).parts[0] not in (".git", "build") and not n.endswith(".swp")]
     return sorted(n for n in names if n and (ROOT / n).is_file())
 
 
