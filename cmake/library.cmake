@@ -6,16 +6,10 @@
 # needed, its library is not. Highway's library is: it is what asks the CPU which instructions it has.
 pkg_check_modules(XXHASH REQUIRED libxxhash)
 
-add_library(perhaps_objects OBJECT
-  src/algebra.cc
-  src/any_filter.cc
-  src/container.cc
-  src/hash/siphash.cc
-  src/hash/xxh3.cc
-  src/kernel/dispatch.cc
-  src/kernel/portable.cc
-  src/memory.cc
-  src/sizing.cc)
+file(GLOB perhaps_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+  src/*.cc src/build/*.cc src/hash/*.cc src/kernel/*.cc src/sizing/*.cc)
+list(REMOVE_ITEM perhaps_sources src/kernel/simd.cc)
+add_library(perhaps_objects OBJECT ${perhaps_sources})
 target_compile_definitions(perhaps_objects PRIVATE PERHAPS_SIMD=$<BOOL:${PERHAPS_SIMD}>)
 target_include_directories(perhaps_objects PRIVATE src)
 target_include_directories(perhaps_objects SYSTEM PRIVATE ${XXHASH_INCLUDE_DIRS})

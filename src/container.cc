@@ -161,7 +161,7 @@ Result<Parsed> parse(Bytes file, const std::string& name) {
 // The parameters and sections of a flat filter make a shape whose table is there, whole.
 template <class L>
 Result<void> check_flat(const Header& header) {
-  const auto shape = Stored<L>::shape(header.params);
+  const auto shape = L::Shape::from(header.params);
   if (!shape) return shape.error();
   const std::string family(L::family);
   if (header.sections.size() != 1) {
@@ -173,13 +173,14 @@ Result<void> check_flat(const Header& header) {
     return Error{Errc::bad_parameter, family + ": the shape needs " + number(shape->bytes()) +
                                           " bytes, the section has " + number(bytes.size())};
   }
+  if constexpr (CheckedLayout<L>) return L::check(*shape, bytes);
   return {};
 }
 
 Result<void> check_kind(const Header& header) {
   Result<void> result = Error{Errc::unsupported, "unknown kind of filter " + number(std::uint32_t(header.kind))};
   for_each_layout([&]<class L>() {
-    if (Stored<L>::kind == header.kind) result = check_flat<L>(header);
+    if (L::kind == header.kind) result = check_flat<L>(header);
   });
   return result;
 }
@@ -197,15 +198,6 @@ Result<AnyHasher> hasher_for(const Header& header, const std::optional<KeyedHash
       return AnyHasher(*secret);
   }
   return Error{Errc::unsupported, "unknown hash scheme " + number(std::uint32_t(header.scheme))};
-}
-
-Error number_of_params(std::string_view family, std::size_t expected, std::size_t found) {
-  return {Errc::bad_parameter,
-          std::string(family) + ": " + number(expected) + " parameters expected, not " + number(found)};
-}
-
-Error out_of_range(std::string_view family, std::string_view what, std::uint64_t value) {
-  return {Errc::bad_parameter, std::string(family) + ": " + number(value) + " " + std::string(what)};
 }
 
 // ---------------------------------------------------------------------------------------------------------- writing
@@ -402,18 +394,6 @@ void seal(std::vector<std::byte>& bytes, const Header& header, const std::vector
 
 }  // namespace
 
-std::string_view name_of(Kind kind) noexcept {
-  switch (kind) {
-    case Kind::classic:
-      return "classic";
-    case Kind::line:
-      return "line";
-    case Kind::block:
-      return "block";
-  }
-  return "unknown";
-}
-
 std::string_view name_of(Scheme scheme) noexcept {
   switch (scheme) {
     case Scheme::xxh3_64:
@@ -422,28 +402,6 @@ std::string_view name_of(Scheme scheme) noexcept {
       return KeyedHash::name;
   }
   return "unknown";
-}
-
-Result<BloomShape> Stored<BloomLayout<EnhancedDouble>>::shape(std::span<const std::uint64_t> params) {
-  if (params.size() != 2) return number_of_params("classic", 2, params.size());
-  if (params[0] == 0) return out_of_range("classic", "bits", params[0]);
-  if (params[1] == 0 || params[1] > BloomShape::kMaxProbes) return out_of_range("classic", "probes", params[1]);
-  return BloomShape{.bits = params[0], .probes = static_cast<std::uint32_t>(params[1])};
-}
-
-Result<LineShape> Stored<LineLayout>::shape(std::span<const std::uint64_t> params) {
-  if (params.size() != 2) return number_of_params("line", 2, params.size());
-  if (params[1] == 0 || params[1] > LineShape::kMaxProbes) return out_of_range("line", "probes", params[1]);
-  const LineShape shape{.lines = params[0], .probes = static_cast<std::uint32_t>(params[1])};
-  if (!shape.valid()) return out_of_range("line", "lines", params[0]);
-  return shape;
-}
-
-Result<BlockShape> Stored<BlockLayout>::shape(std::span<const std::uint64_t> params) {
-  if (params.size() != 1) return number_of_params("block", 1, params.size());
-  const BlockShape shape{.blocks = params[0]};
-  if (!shape.valid()) return out_of_range("block", "blocks", params[0]);
-  return shape;
 }
 
 Result<void> write_container(const std::string& path, const Header& header) {
@@ -550,7 +508,7 @@ Result<File> File::over(Bytes bytes, const OpenOptions& options, std::string nam
 std::unique_ptr<AnyFilter> File::any() const {
   std::unique_ptr<AnyFilter> filter;
   for_each_layout([&]<class L>() {
-    if (Stored<L>::kind != header_.kind) return;
+    if (L::kind != header_.kind) return;
     std::visit(
         [&]<class H>(const H&) {
           auto view = as<FlatView<L, H>>();
@@ -565,7 +523,7 @@ std::unique_ptr<AnyFilter> File::any() const {
 Result<std::unique_ptr<AnyMutable>> File::load() const {
   std::unique_ptr<AnyMutable> filter;
   for_each_layout([&]<class L>() {
-    if (Stored<L>::kind != header_.kind) return;
+    if (L::kind != header_.kind) return;
     std::visit(
         [&]<class H>(const H&) {
           auto view = as<FlatView<L, H>>();

@@ -10,6 +10,8 @@
 #include <mutex>
 #include <vector>
 
+#include "numbers.h"
+
 namespace perhaps {
 namespace {
 
@@ -299,6 +301,28 @@ BlockShape BlockShape::for_keys(const Request& r) {
   const double keys = static_cast<double>(std::max<std::uint64_t>(r.keys, 1));
   return {first_good(first_guess(keys, fpr, 256, kMaxBlocks), kMaxBlocks,
                      [&](std::uint64_t n) { return BlockShape{n}.fpr(keys) <= fpr; })};
+}
+
+Result<BloomShape> BloomShape::from(std::span<const std::uint64_t> numbers) {
+  if (numbers.size() != 2) return wrong_count("classic", 2, numbers.size());
+  if (numbers[0] == 0) return out_of_range("classic", "bits", numbers[0]);
+  if (numbers[1] == 0 || numbers[1] > kMaxProbes) return out_of_range("classic", "probes", numbers[1]);
+  return BloomShape{.bits = numbers[0], .probes = static_cast<std::uint32_t>(numbers[1])};
+}
+
+Result<LineShape> LineShape::from(std::span<const std::uint64_t> numbers) {
+  if (numbers.size() != 2) return wrong_count("line", 2, numbers.size());
+  if (numbers[1] == 0 || numbers[1] > kMaxProbes) return out_of_range("line", "probes", numbers[1]);
+  const LineShape shape{.lines = numbers[0], .probes = static_cast<std::uint32_t>(numbers[1])};
+  if (!shape.valid()) return out_of_range("line", "lines", numbers[0]);
+  return shape;
+}
+
+Result<BlockShape> BlockShape::from(std::span<const std::uint64_t> numbers) {
+  if (numbers.size() != 1) return wrong_count("block", 1, numbers.size());
+  const BlockShape shape{.blocks = numbers[0]};
+  if (!shape.valid()) return out_of_range("block", "blocks", numbers[0]);
+  return shape;
 }
 
 }  // namespace perhaps

@@ -53,31 +53,31 @@ Result<void> same_kind(FlatView<L, H> a, FlatView<L, H> b) {
 }
 }  // namespace detail
 
-template <Layout L, Hasher H>
+template <BitLayout L, Hasher H>
 Result<void> unite(FlatSpan<L, H> into, std::type_identity_t<FlatView<L, H>> other) {
   if (auto same = detail::same_kind<L, H>(into, other); !same) return same;
   detail::or_bytes(into.writable_bytes().data(), other.bytes().data(), other.byte_size());
   return {};
 }
-template <Layout L, Hasher H>
+template <BitLayout L, Hasher H>
 Result<void> unite(Flat<L, H>& into, std::type_identity_t<FlatView<L, H>> other) {
   return unite(into.span(), other);
 }
 
-template <Layout L, Hasher H>
+template <BitLayout L, Hasher H>
 Result<void> intersect(FlatSpan<L, H> into, std::type_identity_t<FlatView<L, H>> other) {
   if (auto same = detail::same_kind<L, H>(into, other); !same) return same;
   detail::and_bytes(into.writable_bytes().data(), other.bytes().data(), other.byte_size());
   return {};
 }
-template <Layout L, Hasher H>
+template <BitLayout L, Hasher H>
 Result<void> intersect(Flat<L, H>& into, std::type_identity_t<FlatView<L, H>> other) {
   return intersect(into.span(), other);
 }
 
 // All three layouts find a position as the high part of a product with the size, so position p of the whole filter is
 // position p / 2 of the half: the fold is exact, bit for bit.
-template <Layout L, Hasher H>
+template <BitLayout L, Hasher H>
 Result<Flat<L, H>> fold(FlatView<L, H> whole) {
   auto shape = detail::halved(whole.shape());
   if (!shape) return std::move(shape).error();
@@ -92,7 +92,7 @@ Result<Flat<L, H>> fold(FlatView<L, H> whole) {
   }
   return half;
 }
-template <Layout L, Hasher H>
+template <BitLayout L, Hasher H>
 Result<Flat<L, H>> fold(const Flat<L, H>& whole) {
   return fold(whole.view());
 }

@@ -17,6 +17,7 @@ struct BlockLayout {
   using Shape = BlockShape;
   using word = std::uint64_t;
   static constexpr std::string_view family = "block";
+  static constexpr Kind kind = Kind::block;
   static constexpr std::size_t kBlockBytes = 32;
 
   // Odd numbers chosen by the authors of the Parquet format.
@@ -45,11 +46,11 @@ struct BlockLayout {
     }
   }
 
-  static bool insert(BlockShape shape, std::byte* table, std::uint64_t h) noexcept {
+  static Inserted insert(BlockShape shape, std::byte* table, std::uint64_t h) noexcept {
     std::byte* block = table + block_of(shape, h) * kBlockBytes;
     bool changed = false;
     for (std::size_t i = 0; i < 8; ++i) changed |= detail::set_bits(block + 4 * i, mask_of(h, i));
-    return changed;
+    return changed ? Inserted::added : Inserted::present;
   }
 
   static bool may_contain_shared(BlockShape shape, const std::byte* table, std::uint64_t h) noexcept {
@@ -59,11 +60,11 @@ struct BlockLayout {
     return missing == 0;
   }
 
-  static bool insert_shared(BlockShape shape, std::byte* table, std::uint64_t h) noexcept {
+  static Inserted insert_shared(BlockShape shape, std::byte* table, std::uint64_t h) noexcept {
     std::byte* block = table + block_of(shape, h) * kBlockBytes;
     bool changed = false;
     for (std::size_t i = 0; i < 8; ++i) changed |= detail::set_bits_shared(block + 4 * i, mask_of(h, i));
-    return changed;
+    return changed ? Inserted::added : Inserted::present;
   }
 
   static void prefetch(BlockShape shape, const std::byte* table, std::uint64_t h) noexcept {

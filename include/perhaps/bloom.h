@@ -33,6 +33,7 @@ concept ProbePlan = requires(typename P::word digest, std::uint64_t bits, P plan
 class EnhancedDouble {
  public:
   using word = std::uint64_t;
+  static constexpr Kind kind = Kind::classic;
 
   EnhancedDouble(std::uint64_t digest, std::uint64_t bits) noexcept
       : bits_(bits), x_(digest * 0x9e3779b97f4a7c15u), step_((digest >> 32 | digest << 32) * 0xd6e8feb86659fd93u) {}
@@ -58,6 +59,7 @@ struct BloomLayout {
   using Shape = BloomShape;
   using word = typename Plan::word;
   static constexpr std::string_view family = "classic";
+  static constexpr Kind kind = Plan::kind;  // only our own plan has one: foreign files carry no kind
 
   template <class Isa>
   static bool may_contain(BloomShape shape, const std::byte* table, word h) noexcept {
@@ -69,14 +71,14 @@ struct BloomLayout {
     return true;
   }
 
-  static bool insert(BloomShape shape, std::byte* table, word h) noexcept {
+  static Inserted insert(BloomShape shape, std::byte* table, word h) noexcept {
     Plan plan(h, shape.bits);
     bool changed = false;
     for (std::uint32_t i = 0; i < shape.probes; ++i) {
       const std::uint64_t bit = plan.next();
       changed |= detail::set_bits<std::uint8_t>(table + bit / 8, static_cast<std::uint8_t>(1u << bit % 8));
     }
-    return changed;
+    return changed ? Inserted::added : Inserted::present;
   }
 
   static bool may_contain_shared(BloomShape shape, const std::byte* table, word h) noexcept {
@@ -88,14 +90,14 @@ struct BloomLayout {
     return true;
   }
 
-  static bool insert_shared(BloomShape shape, std::byte* table, word h) noexcept {
+  static Inserted insert_shared(BloomShape shape, std::byte* table, word h) noexcept {
     Plan plan(h, shape.bits);
     bool changed = false;
     for (std::uint32_t i = 0; i < shape.probes; ++i) {
       const std::uint64_t bit = plan.next();
       changed |= detail::set_bits_shared<std::uint8_t>(table + bit / 8, static_cast<std::uint8_t>(1u << bit % 8));
     }
-    return changed;
+    return changed ? Inserted::added : Inserted::present;
   }
 
   static void prefetch(BloomShape shape, const std::byte* table, word h) noexcept {

@@ -25,7 +25,7 @@
 
 namespace perhaps {
 
-template <Layout L, Hasher H>
+template <BitLayout L, Hasher H>
 class BulkInsert {
  public:
   using digest = Digest<H>;
@@ -149,7 +149,7 @@ inline constexpr std::size_t kWorthAThread = 500'000;
 namespace detail {
 // Calls work(lane, from, size) from `threads` threads, each with a lane of its own, until all of 0..count is taken. In
 // pieces, because two cores are seldom equally fast.
-template <Layout L, Hasher H, class Work>
+template <BitLayout L, Hasher H, class Work>
 void share_out(Flat<L, H>& filter, std::size_t count, unsigned threads, Work work) {
   constexpr std::size_t kPiece = 65536;
   BulkInsert<L, H> bulk(filter, threads);
@@ -165,7 +165,7 @@ void share_out(Flat<L, H>& filter, std::size_t count, unsigned threads, Work wor
 }  // namespace detail
 
 // Inserts all of `many` with up to `threads` threads.
-template <Layout L, Hasher H>
+template <BitLayout L, Hasher H>
 void insert_parallel(Flat<L, H>& filter, std::span<const Digest<H>> many, unsigned threads) {
   if (threads <= 1 || many.size() < kWorthAThread) return filter.insert(many);
   detail::share_out(filter, many.size(), threads,
@@ -173,7 +173,7 @@ void insert_parallel(Flat<L, H>& filter, std::span<const Digest<H>> many, unsign
 }
 
 // The same from keys: hashing is shared out among the threads as well.
-template <Layout L, Hasher H, ColumnKey K>
+template <BitLayout L, Hasher H, ColumnKey K>
 void insert_parallel(Flat<L, H>& filter, std::span<const K> keys, unsigned threads) {
   if (threads <= 1 || keys.size() < kWorthAThread) return filter.insert(keys);
   detail::share_out(filter, keys.size(), threads,

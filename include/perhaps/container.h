@@ -24,32 +24,8 @@ namespace detail {
 class Mapping;
 }
 
-enum class Kind : std::uint32_t { classic = 1, line = 2, block = 3 };
 enum class Scheme : std::uint32_t { xxh3_64 = 1, siphash_1_3 = 2 };
-PERHAPS_API std::string_view name_of(Kind kind) noexcept;
 PERHAPS_API std::string_view name_of(Scheme scheme) noexcept;
-
-// How a layout's shape is written down: its kind and its parameters as 64-bit numbers.
-template <class L>
-struct Stored;
-template <>
-struct Stored<BloomLayout<EnhancedDouble>> {
-  static constexpr Kind kind = Kind::classic;
-  static std::vector<std::uint64_t> params(BloomShape s) { return {s.bits, s.probes}; }
-  PERHAPS_API static Result<BloomShape> shape(std::span<const std::uint64_t> params);
-};
-template <>
-struct Stored<LineLayout> {
-  static constexpr Kind kind = Kind::line;
-  static std::vector<std::uint64_t> params(LineShape s) { return {s.lines, s.probes}; }
-  PERHAPS_API static Result<LineShape> shape(std::span<const std::uint64_t> params);
-};
-template <>
-struct Stored<BlockLayout> {
-  static constexpr Kind kind = Kind::block;
-  static std::vector<std::uint64_t> params(BlockShape s) { return {s.blocks}; }
-  PERHAPS_API static Result<BlockShape> shape(std::span<const std::uint64_t> params);
-};
 
 // What the header says, apart from the payload.
 struct Header {
@@ -70,8 +46,8 @@ struct Header {
   template <Layout L, Hasher H>
   static Header of(typename L::Shape shape, const H& hasher) {
     Header header = of(hasher);
-    header.kind = Stored<L>::kind;
-    header.params = Stored<L>::params(shape);
+    header.kind = L::kind;
+    header.params = shape.numbers();
     return header;
   }
 };
@@ -110,12 +86,12 @@ class File {
     using L = typename View::layout;
     using H = typename View::hasher_type;
     const H* hasher = std::get_if<H>(&hasher_);
-    if (header_.kind != Stored<L>::kind || hasher == nullptr) {
+    if (header_.kind != L::kind || hasher == nullptr) {
       return Error{Errc::mismatch, name_ + ": holds a " + std::string(name_of(header_.kind)) + " filter hashed with " +
                                        std::string(name_of(header_.scheme)) + ", not " + std::string(L::family) +
                                        " with " + std::string(H::name)};
     }
-    auto shape = Stored<L>::shape(header_.params);
+    auto shape = L::Shape::from(header_.params);
     if (!shape) return std::move(shape).error();
     return View::over(header_.sections[0].bytes, *shape, *hasher);
   }

@@ -14,6 +14,7 @@
 #include <concepts>
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "perhaps/hash.h"
 
@@ -22,8 +23,27 @@ namespace perhaps {
 // A batch is at most one machine word of answers: no output buffer, nothing to alias, and hits are a popcount.
 inline constexpr std::size_t kBatch = 64;
 
-// Insert says what it knows. `present` may be a false positive: the key looked present before.
+// The families, with the numbers that files carry.
+enum class Kind : std::uint32_t {
+  classic = 1,
+  line = 2,
+  block = 3,
+  counting = 4,
+  scalable = 5,
+  cuckoo = 6,
+  quotient = 7,
+  window = 8,
+  fuse = 9,
+  ribbon = 10,
+};
+PERHAPS_API std::string_view name_of(Kind kind) noexcept;
+
+// Insert says what it knows. `present` may be a false positive: the key looked present before. `full`: the filter has
+// no room, and is as it was.
 enum class Inserted : std::uint8_t { added, present, full };
+// So does erase. `kept`: the key is no longer owed an answer, but a counter has lost count and goes on saying
+// *perhaps*.
+enum class Erased : std::uint8_t { removed, absent, kept };
 
 // Answers questions. Every owner and every view over someone else's bytes is one.
 template <class F>
@@ -72,7 +92,9 @@ concept MutableFilter = Filter<F> &&
 // key: the header of each such family states with what probability.
 template <class F>
 concept ErasableFilter = MutableFilter<F> && requires(F f, Digest<typename F::hasher_type> d) {
-  f.erase(d);
+  { f.erase(d) } -> std::same_as<Erased>;
+  // Deletes have left it worse than a fresh filter of the same keys would be.
+  { f.needs_rebuild() } -> std::same_as<bool>;
 };
 
 }  // namespace perhaps

@@ -19,24 +19,68 @@
 
 namespace perhaps {
 
+// What can be asked.
 // REQUIRES of every function: shape.valid(), and `table` points to shape.bytes() bytes, with no alignment.
 template <class L>
-concept Layout = requires(typename L::Shape shape, const std::byte* table, std::byte* writable, typename L::word digest,
+concept Layout = requires(typename L::Shape shape, const std::byte* table, typename L::word digest,
                           const typename L::word* digests, std::size_t count, std::uint64_t* answers, bool ahead) {
   { L::family } -> std::convertible_to<std::string_view>;
   { L::template may_contain<detail::isa::Here>(shape, table, digest) }
   noexcept->std::same_as<bool>;
-  { L::insert(shape, writable, digest) }
-  noexcept->std::same_as<bool>;  // true: a bit changed
   { L::prefetch(shape, table, digest) }
   noexcept;
   { L::query(shape, table, digests, count, answers, ahead) }
   noexcept;
-  { L::insert_many(shape, writable, digests, count, ahead) }
+};
+// Tables with numbers inside that could lead a probe astray have a `Result<void> check(shape, bytes)`, which every view
+// is made through.
+template <class L>
+concept CheckedLayout = Layout<L> && requires(typename L::Shape shape, Bytes table) {
+  { L::check(shape, table) } -> std::same_as<Result<void>>;
+};
+// What takes keys. The empty table is all zeros, unless there is a `format(shape, table)` that makes it of zeros.
+template <class L>
+concept MutableLayout = Layout<L> && requires(typename L::Shape shape, std::byte* table, typename L::word digest,
+                                              const typename L::word* digests, std::size_t count, bool ahead) {
+  { L::insert(shape, table, digest) }
+  noexcept->std::same_as<Inserted>;
+  { L::insert_many(shape, table, digests, count, ahead) }  // void, or how many went in before it was full
   noexcept;
 };
+template <class L>
+concept FormattedLayout = MutableLayout<L> && requires(typename L::Shape shape, std::byte* table) {
+  L::format(shape, table);
+};
+// Insert may answer `full`.
+template <class L>
+concept FillingLayout = MutableLayout<L> && requires {
+  requires L::fills_up;
+};
+// Insert only ever sets bits: tables can be ORed and ANDed, and many threads can fill one.
+template <class L>
+concept BitLayout = MutableLayout<L> && !FillingLayout<L> &&
+                    requires(typename L::Shape shape, std::byte* table, typename L::word digest) {
+  { L::insert_shared(shape, table, digest) }
+  noexcept->std::same_as<Inserted>;
+  { L::may_contain_shared(shape, table, digest) }
+  noexcept->std::same_as<bool>;
+};
+template <class L>
+concept ErasableLayout = MutableLayout<L> &&
+    requires(typename L::Shape shape, std::byte* table, typename L::word digest) {
+  { L::erase(shape, table, digest) }
+  noexcept->std::same_as<Erased>;
+  { L::needs_rebuild(shape, table) }
+  noexcept->std::same_as<bool>;
+};
+// Knows how many keys are in.
+template <class L>
+concept CountingLayout = Layout<L> && requires(typename L::Shape shape, const std::byte* table) {
+  { L::keys(shape, table) }
+  noexcept->std::same_as<std::uint64_t>;
+};
 
-template <Layout L, Hasher H>
+template <MutableLayout L, Hasher H>
 class Flat;
 
 // What every form of a flat filter can answer. Only the forms below derive from it, and none can be assigned through
@@ -73,6 +117,8 @@ class FlatProbes {
     query(digests, answers.data(), detail::far_away(byte_size()));
   }
   void prefetch(digest d) const noexcept { L::prefetch(shape_, table_, d.value); }
+  std::uint64_t keys() const noexcept requires CountingLayout<L> { return L::keys(shape_, table_); }
+  bool needs_rebuild() const noexcept requires ErasableLayout<L> { return L::needs_rebuild(shape_, table_); }
 
   // Keys instead of digests: the filter's own hasher hashes them. Text, bytes or integers (hash.h).
   template <Key K, class Isa = detail::isa::Here>
@@ -95,15 +141,21 @@ class FlatProbes {
  protected:
   FlatProbes(const std::byte* table, Shape shape, H hasher) noexcept : table_(table), shape_(shape), hasher_(hasher) {}
 
-  static constexpr bool fits(std::uint64_t size, Shape shape) noexcept {
-    return shape.valid() && size >= shape.bytes();
+  static bool fits(Bytes table, Shape shape) noexcept {
+    if (!shape.valid() || table.size() < shape.bytes()) return false;
+    if constexpr (CheckedLayout<L>) return bool(L::check(shape, table.first(shape.bytes())));
+    return true;
   }
   // Apart from the check, which engines make on every lookup.
-  static Error refusal(std::uint64_t size, Shape shape) {
+  static Error refusal(Bytes table, Shape shape) {
     const std::string family(L::family);
     if (!shape.valid()) return Error{Errc::bad_parameter, family + ": a shape outside its range"};
-    return Error{Errc::truncated, family + ": the shape needs " + std::to_string(shape.bytes()) + " bytes, there are " +
-                                      std::to_string(size)};
+    if (table.size() < shape.bytes()) {
+      return Error{Errc::truncated, family + ": the shape needs " + std::to_string(shape.bytes()) +
+                                        " bytes, there are " + std::to_string(table.size())};
+    }
+    if constexpr (CheckedLayout<L>) return L::check(shape, table.first(shape.bytes())).error();
+    __builtin_unreachable();
   }
 
   // A column of 64-bit integers under the default hash is hashed inside the kernel, where the layout has one for it.
@@ -192,9 +244,10 @@ class FlatView : public FlatProbes<L, H> {
  public:
   using typename Base::Shape;
 
-  // The one way to get a view, so a view that exists can be probed. O(1): looks at sizes, not at content.
+  // The one way to get a view, so a view that exists can be probed. Looks at sizes and, where the table has one, at
+  // its head; never at every byte.
   static Result<FlatView> over(Bytes table, Shape shape, H hasher = H{}) {
-    if (!Base::fits(table.size(), shape)) return Base::refusal(table.size(), shape);
+    if (!Base::fits(table, shape)) return Base::refusal(table, shape);
     return FlatView(table.data(), shape, hasher);
   }
 
@@ -207,7 +260,7 @@ class FlatView : public FlatProbes<L, H> {
 
 // Borrows writable bytes: memory of a host, a chunk that was loaded, a mapped file being filled. One writer, and no
 // reader beside it (see FlatShared).
-template <Layout L, Hasher H>
+template <MutableLayout L, Hasher H>
 class FlatSpan : public FlatProbes<L, H> {
   using Base = FlatProbes<L, H>;
 
@@ -217,29 +270,56 @@ class FlatSpan : public FlatProbes<L, H> {
 
   // Bits that are set stay set: zero the bytes for an empty filter.
   static Result<FlatSpan> over(std::span<std::byte> table, Shape shape, H hasher = H{}) {
-    if (!Base::fits(table.size(), shape)) return Base::refusal(table.size(), shape);
+    if (!Base::fits(table, shape)) return Base::refusal(table, shape);
     return FlatSpan(table.data(), shape, hasher);
   }
 
-  // `present` if every bit was set already: the key looked present before.
+  // `present`: the key looked present before.
   Inserted insert(digest d) noexcept {
     d.check(this->hasher_);
-    return L::insert(this->shape_, table(), d.value) ? Inserted::added : Inserted::present;
+    return L::insert(this->shape_, table(), d.value);
   }
-  void insert(std::span<const digest> many) noexcept { insert(many, detail::far_away(this->byte_size())); }
+  void insert(std::span<const digest> many) noexcept requires(!FillingLayout<L>) {
+    insert(many, detail::far_away(this->byte_size()));
+  }
+  // How many of them went in; fewer than many.size() if it is full.
+  [[nodiscard]] std::size_t insert(std::span<const digest> many) noexcept requires FillingLayout<L> {
+    return insert(many, detail::far_away(this->byte_size()));
+  }
 
   template <Key K>
   Inserted insert(const K& key) noexcept {
     return insert(digest_of(this->hasher_, key));
   }
   template <ColumnKey K>
-  void insert(std::span<K> keys) noexcept {
+  void insert(std::span<K> keys) noexcept requires(!FillingLayout<L>) {
     if constexpr (Base::template kFusesIntegers<K>) {
       const bool ahead = detail::far_away(this->byte_size());
       const std::uint64_t* words = this->template words_of<K>(keys);
       return L::insert_integers(this->shape_, table(), words, this->hasher_, keys.size(), ahead);
     }
     this->template in_batches<K>(keys, [&](std::span<const digest> batch) { insert(batch, false); });
+  }
+  template <ColumnKey K>
+  [[nodiscard]] std::size_t insert(std::span<K> keys) noexcept requires FillingLayout<L> {
+    std::size_t inserted = 0;
+    bool full = false;
+    this->template in_batches<K>(keys, [&](std::span<const digest> batch) {
+      if (full) return;
+      const std::size_t count = insert(batch, false);
+      inserted += count;
+      full = count < batch.size();
+    });
+    return inserted;
+  }
+
+  Erased erase(digest d) noexcept requires ErasableLayout<L> {
+    d.check(this->hasher_);
+    return L::erase(this->shape_, table(), d.value);
+  }
+  template <Key K>
+  Erased erase(const K& key) noexcept requires ErasableLayout<L> {
+    return erase(digest_of(this->hasher_, key));
   }
 
   std::span<std::byte> writable_bytes() noexcept { return {table(), this->shape_.bytes()}; }
@@ -251,17 +331,28 @@ class FlatSpan : public FlatProbes<L, H> {
   // The base holds a pointer to const; this class was given writable bytes and nobody else can make one.
   std::byte* table() noexcept { return const_cast<std::byte*>(this->table_); }
 
-  void insert(std::span<const digest> many, bool ahead) noexcept {
+  std::size_t insert(std::span<const digest> many, bool ahead) noexcept {
     this->check_all(many);
+    std::size_t inserted = 0;
+    bool full = false;
     this->in_words(many, [&](const typename L::word* words, std::size_t count) {
-      L::insert_many(this->shape_, table(), words, count, ahead);
+      if constexpr (FillingLayout<L>) {
+        if (full) return;
+        const std::size_t went_in = L::insert_many(this->shape_, table(), words, count, ahead);
+        inserted += went_in;
+        full = went_in < count;
+      } else {
+        L::insert_many(this->shape_, table(), words, count, ahead);
+        inserted += count;
+      }
     });
+    return inserted;
   }
 };
 
 // Insert and query from many threads at once, without a lock. A key whose insert happened before the query answers
 // *perhaps*; every bit is set with a relaxed atomic OR, and a word that has its bits already is not written.
-template <Layout L, Hasher H>
+template <BitLayout L, Hasher H>
 class FlatShared {
  public:
   using layout = L;
@@ -289,7 +380,7 @@ class FlatShared {
   }
   Inserted insert(digest d) const noexcept {
     d.check(hasher_);
-    return L::insert_shared(shape_, table_, d.value) ? Inserted::added : Inserted::present;
+    return L::insert_shared(shape_, table_, d.value);
   }
   void insert(std::span<const digest> many) const noexcept {
     constexpr std::size_t kAhead = 16;
@@ -319,15 +410,26 @@ class FlatShared {
   [[no_unique_address]] H hasher_;
 };
 
+namespace detail {
+template <class L, class H>
+struct SharedOf {
+  struct type {};
+};
+template <BitLayout L, class H>
+struct SharedOf<L, H> {
+  using type = FlatShared<L, H>;
+};
+}  // namespace detail
+
 // Owns its memory, and is a view of it: whatever it can answer, its view answers.
-template <Layout L, Hasher H>
+template <MutableLayout L, Hasher H>
 class Flat : public FlatProbes<L, H> {
   using Base = FlatProbes<L, H>;
 
  public:
   using View = FlatView<L, H>;
   using Span = FlatSpan<L, H>;
-  using Shared = FlatShared<L, H>;
+  using Shared = typename detail::SharedOf<L, H>::type;
   using typename Base::digest;
   using typename Base::Shape;
 
@@ -337,6 +439,7 @@ class Flat : public FlatProbes<L, H> {
   explicit Flat(Shape size, H with = H{}) : Base(nullptr, size, with), memory_(whole_words(size)) {
     assert(size.valid());
     this->table_ = memory_.data();
+    format();
   }
   // A copy of what a view sees.
   explicit Flat(View other) : Flat(other.shape(), other.hasher()) {
@@ -353,24 +456,42 @@ class Flat : public FlatProbes<L, H> {
 
   View view() const noexcept { return *this; }
   Span span() noexcept { return Span(memory_.data(), this->shape_, this->hasher_); }
-  Shared shared() noexcept { return Shared(memory_.data(), this->shape_, this->hasher_); }
+  Shared shared() noexcept requires BitLayout<L> { return Shared(memory_.data(), this->shape_, this->hasher_); }
 
   // As a span's.
   Inserted insert(digest d) noexcept { return span().insert(d); }
-  void insert(std::span<const digest> many) noexcept { span().insert(many); }
+  void insert(std::span<const digest> many) noexcept requires(!FillingLayout<L>) { span().insert(many); }
+  [[nodiscard]] std::size_t insert(std::span<const digest> many) noexcept requires FillingLayout<L> {
+    return span().insert(many);
+  }
   template <Key K>
   Inserted insert(const K& key) noexcept {
     return span().insert(key);
   }
   template <ColumnKey K>
-  void insert(std::span<K> keys) noexcept {
+  void insert(std::span<K> keys) noexcept requires(!FillingLayout<L>) {
     span().insert(keys);
+  }
+  template <ColumnKey K>
+  [[nodiscard]] std::size_t insert(std::span<K> keys) noexcept requires FillingLayout<L> {
+    return span().insert(keys);
+  }
+  Erased erase(digest d) noexcept requires ErasableLayout<L> { return span().erase(d); }
+  template <Key K>
+  Erased erase(const K& key) noexcept requires ErasableLayout<L> {
+    return span().erase(key);
   }
 
   std::span<std::byte> writable_bytes() noexcept { return {memory_.data(), this->shape_.bytes()}; }
-  void clear() noexcept { std::memset(memory_.data(), 0, memory_.size()); }
+  void clear() noexcept {
+    std::memset(memory_.data(), 0, memory_.size());
+    format();
+  }
 
  private:
+  void format() noexcept {
+    if constexpr (FormattedLayout<L>) L::format(this->shape_, memory_.data());
+  }
   // Whole 8-byte words, for shared access.
   static std::uint64_t whole_words(Shape size) noexcept { return (size.bytes() + 7) / 8 * 8; }
 

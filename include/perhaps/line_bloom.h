@@ -30,6 +30,7 @@ struct LineLayout {
   using Shape = LineShape;
   using word = std::uint64_t;
   static constexpr std::string_view family = "line";
+  static constexpr Kind kind = Kind::line;
 
   // Eight odd numbers, chosen by the authors of the Parquet format for their split blocks.
   static constexpr std::array<std::uint32_t, 8> kSalt = detail::kBlockSalt;
@@ -79,12 +80,12 @@ struct LineLayout {
     return covers_part<Isa>(shape, line, h);
   }
 
-  static bool insert(LineShape shape, std::byte* table, std::uint64_t h) noexcept {
+  static Inserted insert(LineShape shape, std::byte* table, std::uint64_t h) noexcept {
     std::byte* line = table + line_of(shape, h) * kLineBytes;
     const auto mask = mask_of(shape, h);
     bool changed = false;
     for (std::size_t i = 0; i < 16; ++i) changed |= detail::set_bits(line + 4 * i, mask[i]);
-    return changed;
+    return changed ? Inserted::added : Inserted::present;
   }
 
   static bool may_contain_shared(LineShape shape, const std::byte* table, std::uint64_t h) noexcept {
@@ -95,12 +96,12 @@ struct LineLayout {
     return missing == 0;
   }
 
-  static bool insert_shared(LineShape shape, std::byte* table, std::uint64_t h) noexcept {
+  static Inserted insert_shared(LineShape shape, std::byte* table, std::uint64_t h) noexcept {
     std::byte* line = table + line_of(shape, h) * kLineBytes;
     const auto mask = mask_of(shape, h);
     bool changed = false;
     for (std::size_t i = 0; i < 16; ++i) changed |= detail::set_bits_shared(line + 4 * i, mask[i]);
-    return changed;
+    return changed ? Inserted::added : Inserted::present;
   }
 
   static void prefetch(LineShape shape, const std::byte* table, std::uint64_t h) noexcept {

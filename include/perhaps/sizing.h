@@ -6,6 +6,7 @@
 //   fpr(keys)             the rate after `keys` distinct keys, by the exact model of the layout
 //   fill(keys)            the expected share of bits that are set; keys_at(fill) is its inverse
 //   keys_for(fpr)         how many keys fit until the rate reaches `fpr`
+//   numbers() / from()    what a file stores of it: integers, never recomputed; from() refuses what is not valid()
 //
 // The textbook formula (1 - e^(-kn/m))^k holds for the classic filter only. Blocked filters lose accuracy because keys
 // fall on blocks unevenly: some blocks are overfull, and the rate is dominated by them. The models here sum over the
@@ -13,8 +14,11 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "perhaps/detail/config.h"
+#include "perhaps/result.h"
 
 namespace perhaps {
 
@@ -26,6 +30,7 @@ struct Request {
   double fpr = 0.01;
   double bits_per_key = 0;
   std::uint64_t max_bytes = 0;
+  std::uint32_t guard_bits = 0;  // families that erase: bits that only erase() compares, see there
 };
 
 // No filter of any kind can do with fewer bits per key: log2(1 / fpr).
@@ -46,6 +51,8 @@ struct BloomShape {
 
   constexpr std::uint64_t bytes() const noexcept { return bits / 8 + (bits % 8 != 0); }
   constexpr bool valid() const noexcept { return bits >= 1 && probes >= 1 && probes <= kMaxProbes; }
+  std::vector<std::uint64_t> numbers() const { return {bits, probes}; }
+  PERHAPS_API static Result<BloomShape> from(std::span<const std::uint64_t> numbers);
   friend bool operator==(const BloomShape&, const BloomShape&) = default;
 };
 
@@ -70,6 +77,8 @@ struct LineShape {
   constexpr bool valid() const noexcept {
     return lines >= 1 && lines <= UINT64_MAX / 512 && probes >= 1 && probes <= kMaxProbes;
   }
+  std::vector<std::uint64_t> numbers() const { return {lines, probes}; }
+  PERHAPS_API static Result<LineShape> from(std::span<const std::uint64_t> numbers);
   friend bool operator==(const LineShape&, const LineShape&) = default;
 };
 
@@ -90,6 +99,8 @@ struct BlockShape {
   constexpr std::uint64_t bytes() const noexcept { return blocks * 32; }
   constexpr std::uint64_t bits() const noexcept { return blocks * 256; }
   constexpr bool valid() const noexcept { return blocks >= 1 && blocks <= kMaxBlocks; }
+  std::vector<std::uint64_t> numbers() const { return {blocks}; }
+  PERHAPS_API static Result<BlockShape> from(std::span<const std::uint64_t> numbers);
   friend bool operator==(const BlockShape&, const BlockShape&) = default;
 };
 
