@@ -97,15 +97,6 @@ Result<Flat<L, H>> fold(const Flat<L, H>& whole) {
   return fold(whole.view());
 }
 
-// What the bits themselves say, by one pass over them.
-//   fill     share of bits that are set
-//   fpr      the rate for keys that were never inserted, exactly, of *these* bits: the model's average is not needed
-//   keys     estimate of the distinct keys, from the fill
-struct Condition {
-  double fill = 0;
-  double fpr = 0;
-  double keys = 0;
-};
 // REQUIRES: table.size() >= shape.bytes()
 PERHAPS_API Condition condition_of(BloomShape shape, Bytes table);
 PERHAPS_API Condition condition_of(LineShape shape, Bytes table);

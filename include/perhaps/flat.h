@@ -75,9 +75,19 @@ concept ErasableLayout = MutableLayout<L> &&
 };
 // Knows how many keys are in.
 template <class L>
-concept CountingLayout = Layout<L> && requires(typename L::Shape shape, const std::byte* table) {
+concept CountedLayout = Layout<L> && requires(typename L::Shape shape, const std::byte* table) {
   { L::keys(shape, table) }
   noexcept->std::same_as<std::uint64_t>;
+};
+
+// What the bits themselves say, by one pass over them: condition_of(shape, table) of each family.
+//   fill     share of bits that are set
+//   fpr      the rate for keys that were never inserted, exactly, of *these* bits: the model's average is not needed
+//   keys     estimate of the distinct keys, from the fill
+struct Condition {
+  double fill = 0;
+  double fpr = 0;
+  double keys = 0;
 };
 
 template <MutableLayout L, Hasher H>
@@ -117,7 +127,7 @@ class FlatProbes {
     query(digests, answers.data(), detail::far_away(byte_size()));
   }
   void prefetch(digest d) const noexcept { L::prefetch(shape_, table_, d.value); }
-  std::uint64_t keys() const noexcept requires CountingLayout<L> { return L::keys(shape_, table_); }
+  std::uint64_t keys() const noexcept requires CountedLayout<L> { return L::keys(shape_, table_); }
   bool needs_rebuild() const noexcept requires ErasableLayout<L> { return L::needs_rebuild(shape_, table_); }
 
   // Keys instead of digests: the filter's own hasher hashes them. Text, bytes or integers (hash.h).
