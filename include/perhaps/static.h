@@ -1,0 +1,354 @@
+// Static filters: built once from all digests, never changed. Smaller and faster than any filter that takes keys one
+// at a time, because the whole set is known when the bits are chosen. This page is the way from digests to a table; the
+// families (fuse.h, ribbon.h) say what a shard of it holds.
+//
+//   auto filter = Fuse::build(digests, {.fpr = 1e-3}, {.threads = 2});      // digests in memory
+//
+//   StaticBuilder<FuseLayout, Hash> builder({.fpr = 1e-3}, options);         // a stream, of unknown length
+//   in each thread:  auto lane = builder.lane();  while (more) lane.insert(digests);
+//   auto filter = builder.finish();
+//
+// Four steps:
+//   collect   every lane deals its digests out to 4096 buckets by their top 12 bits (a small set stays in one). Past
+//             `memory` bytes a lane writes its buckets, one after the other, to a temporary file without a name.
+//   sort      each bucket is sorted and made distinct, in cache. Now the number of distinct keys is known: it fixes the
+//             shape, and with it the shards: shard = the top `shard_bits` bits of a digest.
+//   size      shard_bytes(keys of the shard) gives each shard its place in one table, behind a directory.
+//   build     threads take shard after shard; each is built from its ascending digests straight into its place, and
+//             asked for every one of them while it is still in cache.
+//
+//   table = | offset of shard 0 | .. | offset of shard s - 1 | table bytes | shard 0 | shard 1 | .. |
+//            \_____ directory: s + 1 little-endian words of 64 bits _______/         s = 2^shard_bits
+//
+// What a shard is built from -- ascending, distinct digests -- depends on nothing but the set of keys. So the bytes are
+// the same for every number of threads, every limit of memory and every order of arrival, and a key given a thousand
+// times counts once.
+//
+// Memory, beside the table: 8 bytes a digest (given duplicates included) plus the scratch of a shard for each thread;
+// with `memory` set, that many bytes instead of the 8 a digest, and the file takes up to 16 bytes a digest on disk. The
+// limit holds for digests that are spread as digests are: should all of them fall into one bucket, that bucket is
+// sorted in memory.
+#pragma once
+#include <array>
+#include <cassert>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "perhaps/detail/bits.h"
+#include "perhaps/flat.h"
+
+namespace perhaps {
+
+enum class BuildPhase : std::uint8_t { collecting, sorting, building };
+
+// `done` of `total` digests; while they are being collected the total is not known and 0.
+struct BuildProgress {
+  BuildPhase phase;
+  std::uint64_t done;
+  std::uint64_t total;
+};
+
+struct BuildOptions {
+  unsigned threads = 1;
+  std::uint64_t memory = 0;       // for the digests, in bytes; 0: no limit. At least 2 MiB a thread are used.
+  std::string spill_folder = {};  // for the file past that; empty: TMPDIR, or /tmp
+  bool verify = true;             // ask every shard for all of its keys once it is built. Costs some 5 % of the time.
+  // Called from whichever thread is at work, never twice at once, after every million digests or so.
+  std::function<void(const BuildProgress&)> progress = {};
+};
+
+// Memory that a thread keeps from shard to shard. What room() returned last for a slot is gone with the next call for
+// it, and new memory holds whatever was left there.
+class StaticScratch {
+ public:
+  template <class T>
+  std::span<T> room(std::size_t slot, std::size_t count) {
+    static_assert(std::is_trivial_v<T>);
+    Memory& memory = slots_[slot];
+    if (memory.size() < count * sizeof(T)) {
+      memory = Memory();  // before the new one: both at once would not be bounded
+      memory = Memory(count * sizeof(T) + count * sizeof(T) / 16);
+    }
+    return {reinterpret_cast<T*>(memory.data()), count};
+  }
+
+ private:
+  std::array<Memory, 8> slots_;
+};
+
+// A family that is built. Its Shape has, among others, the members `shard_bits` (at most kMaxShardBits, chosen by
+// for_keys from the number of distinct keys) and `table_bytes` (filled in here, and returned by bytes()).
+inline constexpr unsigned kMaxShardBits = 18;
+template <class L>
+concept StaticLayout = Layout<L> && std::same_as<typename L::word, std::uint64_t> &&
+    requires(typename L::Shape shape, std::uint64_t keys, std::span<const std::uint64_t> digests,
+             std::span<std::byte> out, StaticScratch& scratch, const Request& request) {
+  { L::Shape::for_keys(request) } -> std::same_as<typename L::Shape>;
+  { shape.shard_bits } -> std::convertible_to<unsigned>;
+  { shape.table_bytes } -> std::convertible_to<std::uint64_t>;
+  // Of a shard with that many distinct keys; a multiple of 8.
+  { L::shard_bytes(shape, keys) }
+  noexcept->std::same_as<std::uint64_t>;
+  // `digests` ascend and are distinct; `out` has shard_bytes zeros and no alignment beyond 8. Cannot fail.
+  L::build_shard(shape, digests, out, scratch);
+};
+
+namespace detail {
+
+// The directory, for the families' lookups.
+constexpr std::uint64_t shard_of(unsigned shard_bits, std::uint64_t h) noexcept {
+  return h >> 1 >> (63 - shard_bits);  // in two steps: there may be one shard, and a shift by 64 is no shift
+}
+constexpr std::uint64_t directory_bytes(unsigned shard_bits) noexcept {
+  return ((std::uint64_t{1} << shard_bits) + 1) * 8;
+}
+inline const std::byte* shard_at(unsigned shard_bits, const std::byte* table, std::uint64_t h) noexcept {
+  return table + load<std::uint64_t>(table + shard_of(shard_bits, h) * 8);
+}
+
+// Calls check_shard(bytes of the shard) -> bool for each shard of a table of unknown origin, once the directory is
+// known to be sound: ascending multiples of 8 from its own end to the end of the table.
+template <class CheckShard>
+Result<void> check_shards(std::string_view family, unsigned shard_bits, Bytes table, CheckShard check_shard) {
+  const auto damaged = [&](const char* what, std::uint64_t shard) {
+    return Error{Errc::bad_parameter, std::string(family) + ": shard " + std::to_string(shard) + ": " + what};
+  };
+  const std::uint64_t shards = std::uint64_t{1} << shard_bits;
+  if (table.size() < directory_bytes(shard_bits)) return damaged("the table is shorter than its directory", 0);
+  std::uint64_t from = load<std::uint64_t>(table.data());
+  if (from != directory_bytes(shard_bits)) return damaged("does not begin behind the directory", 0);
+  for (std::uint64_t shard = 0; shard < shards; ++shard) {
+    const std::uint64_t to = load<std::uint64_t>(table.data() + (shard + 1) * 8);
+    if (to < from || to > table.size() || to % 8 != 0) return damaged("an offset outside the table", shard);
+    if (!check_shard(table.subspan(from, to - from))) return damaged("geometry that does not fit its bytes", shard);
+    from = to;
+  }
+  if (from != table.size()) return damaged("does not end with the table", shards - 1);
+  return {};
+}
+
+// A family without its type: what the pipeline (src/build) asks of it, in this order.
+class StaticFamily {
+ public:
+  virtual std::string_view name() const noexcept = 0;
+  virtual unsigned fix_shape(std::uint64_t keys) = 0;  // returns shard_bits
+  virtual std::uint64_t shard_bytes(std::uint64_t keys) const noexcept = 0;
+  virtual void fix_size(std::uint64_t table_bytes) = 0;
+  virtual void build_shard(std::span<const std::uint64_t> digests, std::span<std::byte> out,
+                           StaticScratch& scratch) const = 0;
+  // How many of `digests` the table denies. Other shards may not be there yet.
+  virtual std::uint64_t missing(const std::byte* table, std::span<const std::uint64_t> digests) const noexcept = 0;
+
+ protected:
+  ~StaticFamily() = default;
+};
+
+template <StaticLayout L>
+class StaticFamilyOf final : public StaticFamily {
+ public:
+  explicit StaticFamilyOf(const Request& request) : request_(request) {}
+  typename L::Shape shape() const noexcept { return shape_; }
+
+  std::string_view name() const noexcept override { return L::family; }
+  unsigned fix_shape(std::uint64_t keys) override {
+    request_.keys = keys;
+    shape_ = L::Shape::for_keys(request_);
+    assert(shape_.shard_bits <= kMaxShardBits);
+    return shape_.shard_bits;
+  }
+  std::uint64_t shard_bytes(std::uint64_t keys) const noexcept override { return L::shard_bytes(shape_, keys); }
+  void fix_size(std::uint64_t table_bytes) override { shape_.table_bytes = table_bytes; }
+  void build_shard(std::span<const std::uint64_t> digests, std::span<std::byte> out,
+                   StaticScratch& scratch) const override {
+    L::build_shard(shape_, digests, out, scratch);
+  }
+  std::uint64_t missing(const std::byte* table, std::span<const std::uint64_t> digests) const noexcept override {
+    std::array<std::uint64_t, 16> answers;
+    std::uint64_t there = 0;
+    for (std::size_t from = 0; from < digests.size(); from += answers.size() * kBatch) {
+      const auto some = digests.subspan(from, std::min(answers.size() * kBatch, digests.size() - from));
+      L::query(shape_, table, some.data(), some.size(), answers.data(), false);
+      for (std::size_t i = 0; i * kBatch < some.size(); ++i) there += static_cast<unsigned>(std::popcount(answers[i]));
+    }
+    return digests.size() - there;
+  }
+
+ private:
+  Request request_;
+  typename L::Shape shape_{};
+};
+
+// The pipeline over plain words: src/build/pipeline.cc.
+class StaticPipeline {
+ public:
+  class Lane;
+  PERHAPS_API explicit StaticPipeline(BuildOptions options);
+  PERHAPS_API ~StaticPipeline();
+  StaticPipeline(const StaticPipeline&) = delete;
+  StaticPipeline& operator=(const StaticPipeline&) = delete;
+
+  const BuildOptions& options() const noexcept;
+  // From any thread; the lane lives as long as the pipeline and serves one thread.
+  PERHAPS_API Lane& add_lane();
+  // False once the digests cannot be stored; finish() says why.
+  PERHAPS_API static bool add(Lane& lane, const std::uint64_t* digests, std::size_t count);
+  // Calls work(lane, from, size) from the options' threads until 0..count is taken.
+  PERHAPS_API void share_out(std::uint64_t count,
+                             const std::function<void(Lane&, std::uint64_t from, std::uint64_t size)>& work);
+  // The table. Once.
+  PERHAPS_API Result<Memory> finish(StaticFamily& family);
+  // How many bytes went to the temporary file so far.
+  PERHAPS_API std::uint64_t spilled_bytes() const noexcept;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace detail
+
+template <StaticLayout L, Hasher H>
+class StaticBuilder;
+
+// Owns the table of a static filter, and is a view of it.
+template <StaticLayout L, Hasher H>
+class Frozen : public FlatProbes<L, H> {
+  using Base = FlatProbes<L, H>;
+
+ public:
+  using View = FlatView<L, H>;
+  using typename Base::digest;
+  using typename Base::Shape;
+
+  // A filter of `digests`, in any order, repeated or not. `request.keys` is not looked at: they are counted. An error
+  // is an operating system that gave no room for the temporary file, or a key that is missing after all (`verify`).
+  // Throws std::bad_alloc.
+  static Result<Frozen> build(std::span<const digest> digests, const Request& request, BuildOptions options = {},
+                              H hasher = H{}) {
+    StaticBuilder<L, H> builder(request, std::move(options), hasher);
+    builder.insert(digests);
+    return builder.finish();
+  }
+  // The same from a column of keys.
+  template <ColumnKey K>
+  static Result<Frozen> build(std::span<const K> keys, const Request& request, BuildOptions options = {},
+                              H hasher = H{}) {
+    StaticBuilder<L, H> builder(request, std::move(options), hasher);
+    builder.insert(keys);
+    return builder.finish();
+  }
+
+  // A copy of what a view sees.
+  explicit Frozen(View other) : Base(nullptr, other.shape(), other.hasher()), memory_(other.byte_size()) {
+    std::memcpy(memory_.data(), other.bytes().data(), other.byte_size());
+    this->table_ = memory_.data();
+  }
+  Frozen(const Frozen& other) : Base(other), memory_(other.memory_) { this->table_ = memory_.data(); }
+  Frozen(Frozen&& other) noexcept : Base(other), memory_(std::move(other.memory_)) { other.table_ = nullptr; }
+  Frozen& operator=(Frozen other) noexcept {
+    Base::operator=(other);
+    memory_ = std::move(other.memory_);
+    return *this;
+  }
+  ~Frozen() = default;
+
+  View view() const noexcept { return *this; }
+
+ private:
+  friend class StaticBuilder<L, H>;
+  Frozen(Memory memory, Shape shape, H hasher) noexcept
+      : Base(memory.data(), shape, hasher), memory_(std::move(memory)) {}
+
+  Memory memory_;
+};
+
+// Takes digests from many threads, then builds.
+template <StaticLayout L, Hasher H>
+class StaticBuilder {
+ public:
+  using digest = Digest<H>;
+
+  explicit StaticBuilder(const Request& request, BuildOptions options = {}, H hasher = H{})
+      : family_(request), hasher_(hasher), pipeline_(std::move(options)) {}
+
+  H hasher() const noexcept { return hasher_; }
+
+  // One thread's way in. Nothing to flush: what was inserted is in. Both inserts answer false once digests can no
+  // longer be stored, so that a long stream may stop; finish() says why.
+  class Lane {
+   public:
+    explicit Lane(StaticBuilder& builder) : lane_(&builder.pipeline_.add_lane()), hasher_(builder.hasher_) {}
+
+    bool insert(std::span<const digest> many) {
+      if constexpr (sizeof(digest) == sizeof(std::uint64_t)) {
+        return detail::StaticPipeline::add(*lane_, reinterpret_cast<const std::uint64_t*>(many.data()), many.size());
+      } else {
+        std::array<std::uint64_t, 256> words;
+        bool stored = true;
+        for (std::size_t from = 0; from < many.size(); from += words.size()) {
+          const auto some = many.subspan(from, std::min(words.size(), many.size() - from));
+          for (std::size_t i = 0; i < some.size(); ++i) {
+            some[i].check(hasher_);
+            words[i] = some[i].value;
+          }
+          stored = detail::StaticPipeline::add(*lane_, words.data(), some.size());
+        }
+        return stored;
+      }
+    }
+    // Keys instead of digests.
+    template <ColumnKey K>
+    bool insert(std::span<const K> keys) {
+      std::array<digest, 256> digests;
+      bool stored = true;
+      for (std::size_t from = 0; from < keys.size(); from += digests.size()) {
+        const auto some = keys.subspan(from, std::min(digests.size(), keys.size() - from));
+        digests_of(hasher_, some, std::span(digests));
+        stored = insert(std::span<const digest>(digests.data(), some.size()));
+      }
+      return stored;
+    }
+
+   private:
+    friend class StaticBuilder;
+    Lane(detail::StaticPipeline::Lane& lane, H hasher) noexcept : lane_(&lane), hasher_(hasher) {}
+
+    detail::StaticPipeline::Lane* lane_;
+    [[no_unique_address]] H hasher_;
+  };
+
+  // From any thread.
+  Lane lane() { return Lane(*this); }
+
+  // All of `many`, digests or keys, with the options' threads.
+  template <class T>
+  void insert(std::span<const T> many) {
+    pipeline_.share_out(many.size(), [&](detail::StaticPipeline::Lane& to, std::uint64_t from, std::uint64_t size) {
+      Lane(to, hasher_).insert(many.subspan(from, size));
+    });
+  }
+
+  // REQUIRES: no lane is at work. Once.
+  Result<Frozen<L, H>> finish() {
+    auto table = pipeline_.finish(family_);
+    if (!table) return std::move(table).error();
+    return Frozen<L, H>(*std::move(table), family_.shape(), hasher_);
+  }
+
+  std::uint64_t spilled_bytes() const noexcept { return pipeline_.spilled_bytes(); }
+
+ private:
+  detail::StaticFamilyOf<L> family_;
+  H hasher_;
+  detail::StaticPipeline pipeline_;
+};
+
+}  // namespace perhaps

@@ -1,0 +1,78 @@
+// The digests that one thread collects, dealt out to buckets by their top bits.
+//
+// A bucket is a list of chunks, the newest first. All buckets write at once, so their current lines have to stay in
+// the cache together (4096 lines: half an L2), and chunks come from large blocks, so that a few huge pages hold them
+// all. The first few digests stay loose: most sets are small.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "build/spill_file.h"
+#include "perhaps/memory.h"
+
+namespace perhaps::build {
+
+constexpr unsigned kBucketBits = 12;
+constexpr std::size_t kBuckets = std::size_t{1} << kBucketBits;
+
+class BucketLane {
+ public:
+  // `memory`: bytes that this lane may keep before it spills; 0: no limit.
+  explicit BucketLane(std::uint64_t memory);
+
+  // Spills to `file` when the memory is used up.
+  Result<void> add(std::span<const std::uint64_t> digests, SpillFile& file);
+
+  std::uint64_t count() const noexcept { return loose_.size() + dealt_; }
+  bool is_loose() const noexcept { return chunks_.empty(); }
+  std::span<const std::uint64_t> loose() const noexcept { return loose_; }
+  // Deals the loose ones out, too: from here on there are only buckets.
+  Result<void> deal_loose(SpillFile& file);
+
+  std::uint64_t bucket_size(std::size_t bucket) const noexcept;
+  // Appends the bucket's digests at `out`, those in `file` included, and returns its new end.
+  Result<std::uint64_t*> read(std::size_t bucket, const SpillFile& file, std::uint64_t* out) const;
+  // Puts as many of `sorted` as the bucket has room for in place of what it holds in memory, and returns the rest;
+  // read_sorted takes up to `count` of them out again.  REQUIRES: nothing was spilled
+  std::span<const std::uint64_t> write_sorted(std::size_t bucket, std::span<const std::uint64_t> sorted);
+  std::uint64_t* read_sorted(std::size_t bucket, std::uint64_t& count, std::uint64_t* out) const;
+  // Gives the memory back.
+  void drop();
+
+ private:
+  struct Chunk {  // and behind it, chunk_size_ digests
+    Chunk* older;
+    std::uint64_t* digests() noexcept { return reinterpret_cast<std::uint64_t*>(this + 1); }
+    const std::uint64_t* digests() const noexcept { return reinterpret_cast<const std::uint64_t*>(this + 1); }
+  };
+  // One spill: all buckets of the lane one after the other; starts[b] digests lie before bucket b.
+  struct Run {
+    std::uint64_t at;
+    std::vector<std::uint32_t> starts;
+  };
+
+  // use(digests, count) for each chunk of a bucket.
+  template <class Use>
+  void each_chunk(std::size_t bucket, Use use) const;
+  Result<void> deal(std::span<const std::uint64_t> digests, SpillFile& file);
+  Result<void> spill(SpillFile& file);
+  void begin_dealing();
+  Chunk* new_chunk();
+  std::uint64_t block_bytes() const noexcept;
+
+  std::uint64_t memory_;
+  std::size_t most_loose_;
+  std::size_t chunk_size_;  // digests in a chunk
+  std::vector<std::uint64_t> loose_;
+  std::uint64_t dealt_ = 0;
+  std::vector<Chunk*> chunks_;       // of each bucket, the newest
+  std::vector<std::uint32_t> used_;  // of that chunk
+  std::vector<Memory> blocks_;
+  std::size_t block_ = 0;  // the one that chunks are cut from
+  std::uint64_t block_used_ = 0;
+  std::vector<Run> runs_;
+};
+
+}  // namespace perhaps::build

@@ -1,0 +1,317 @@
+// From digests in any order to a table of shards (static.h has the plan). Nothing here knows a family.
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "build/lane.h"
+#include "build/sort.h"
+#include "build/spill_file.h"
+#include "perhaps/static.h"
+
+namespace perhaps::detail {
+namespace {
+
+using build::BucketLane;
+using build::kBucketBits;
+using build::SpillFile;
+
+constexpr std::uint64_t kPiece = 65536;                         // digests that a thread takes at once
+constexpr std::uint64_t kReportEvery = std::uint64_t{1} << 20;  // digests between two calls of `progress`
+
+// Words that a thread uses again and again, without their being zeroed each time.
+class Words {
+ public:
+  std::span<std::uint64_t> take(std::uint64_t count) {
+    if (memory_.size() < count * 8) {
+      memory_ = Memory();
+      memory_ = Memory(count * 8 + count / 2);
+    }
+    return {reinterpret_cast<std::uint64_t*>(memory_.data()), static_cast<std::size_t>(count)};
+  }
+
+ private:
+  Memory memory_;
+};
+
+// Runs work() in `threads` threads, this one included, and throws what one of them threw.
+template <class Work>
+void in_threads(unsigned threads, Work work) {
+  std::exception_ptr thrown;
+  std::mutex mutex;
+  const auto guarded = [&] {
+    try {
+      work();
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      thrown = std::current_exception();
+    }
+  };
+  {
+    std::vector<std::jthread> others;
+    for (unsigned i = 1; i < threads; ++i) others.emplace_back(guarded);
+    guarded();
+  }
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+}  // namespace
+
+class StaticPipeline::Lane {
+ public:
+  Lane(State& of, std::uint64_t memory) : state(of), digests(memory) {}
+  State& state;
+  BucketLane digests;
+  std::uint64_t unreported = 0;
+};
+
+// A bucket once it is sorted: where it is, and how many distinct digests it has.
+struct SortedBucket {
+  std::uint64_t keys = 0;
+  std::uint64_t at = 0;  // in the file, if there is one
+};
+
+struct StaticPipeline::State {
+  explicit State(BuildOptions with) : options(std::move(with)), file(options.spill_folder) {
+    options.threads = std::max(options.threads, 1u);
+  }
+
+  BuildOptions options;
+  std::mutex lanes_mutex;
+  std::vector<std::unique_ptr<Lane>> lanes;
+  SpillFile file;
+
+  // The first error stops everybody.
+  std::mutex error_mutex;
+  std::atomic<bool> failed = false;
+  std::optional<Error> error;
+  void fail(Error with) {
+    const std::lock_guard lock(error_mutex);
+    if (!error) error = std::move(with);
+    failed = true;
+  }
+
+  std::mutex progress_mutex;
+  BuildProgress progress{BuildPhase::collecting, 0, 0};
+  std::uint64_t reported = 0;
+  void begin(BuildPhase phase, std::uint64_t total) {
+    progress = {phase, 0, total};
+    reported = 0;
+  }
+  void advance(std::uint64_t digests) {
+    if (!options.progress) return;
+    const std::lock_guard lock(progress_mutex);
+    progress.done += digests;
+    if (progress.done - reported < kReportEvery && progress.done != progress.total) return;
+    reported = progress.done;
+    options.progress(progress);
+  }
+
+  // After the digests were collected, sorted and made distinct: in one piece if they are few, or else in buckets.
+  std::vector<std::uint64_t> loose;
+  std::vector<SortedBucket> buckets;
+  std::vector<std::uint32_t> cell_keys;  // how many have the same kMaxShardBits top bits
+  bool is_small() const noexcept { return buckets.empty(); }
+
+  std::uint64_t collected() const {
+    std::uint64_t sum = 0;
+    for (const auto& lane : lanes) sum += lane->digests.count();
+    return sum;
+  }
+  void sort();
+  void sort_loose();
+  void sort_buckets();
+  std::span<const std::uint64_t> sorted(std::uint64_t from, std::uint64_t to, std::uint64_t keys, Words& room);
+  Memory build(StaticFamily& family);
+};
+
+StaticPipeline::StaticPipeline(BuildOptions options) : state_(std::make_unique<State>(std::move(options))) {}
+StaticPipeline::~StaticPipeline() = default;
+
+std::uint64_t StaticPipeline::spilled_bytes() const noexcept { return state_->file.bytes(); }
+
+StaticPipeline::Lane& StaticPipeline::add_lane() {
+  State& s = *state_;
+  const std::lock_guard lock(s.lanes_mutex);
+  const std::uint64_t memory = s.options.memory == 0 ? 0 : s.options.memory / s.options.threads + 1;
+  s.lanes.push_back(std::make_unique<Lane>(s, memory));
+  return *s.lanes.back();
+}
+
+bool StaticPipeline::add(Lane& lane, const std::uint64_t* digests, std::size_t count) {
+  State& s = lane.state;
+  if (s.failed.load(std::memory_order_relaxed)) return false;
+  if (auto done = lane.digests.add({digests, count}, s.file); !done) {
+    s.fail(std::move(done).error());
+    return false;
+  }
+  lane.unreported += count;
+  if (lane.unreported >= kPiece) s.advance(std::exchange(lane.unreported, 0));
+  return true;
+}
+
+void StaticPipeline::share_out(std::uint64_t count,
+                               const std::function<void(Lane&, std::uint64_t, std::uint64_t)>& work) {
+  const auto threads = static_cast<unsigned>(std::min<std::uint64_t>(state_->options.threads, count / kPiece + 1));
+  std::atomic<std::uint64_t> next = 0;
+  in_threads(threads, [&] {
+    Lane& lane = add_lane();
+    for (std::uint64_t from; (from = next.fetch_add(kPiece)) < count;) {
+      work(lane, from, std::min(kPiece, count - from));
+    }
+  });
+}
+
+void StaticPipeline::State::sort() {
+  begin(BuildPhase::sorting, collected());
+  const bool small = std::ranges::all_of(lanes, [](const auto& lane) { return lane->digests.is_loose(); });
+  small ? sort_loose() : sort_buckets();
+}
+
+void StaticPipeline::State::sort_loose() {
+  std::vector<std::uint64_t> all;
+  all.reserve(static_cast<std::size_t>(collected()));
+  for (const auto& lane : lanes) {
+    all.insert(all.end(), lane->digests.loose().begin(), lane->digests.loose().end());
+    lane->digests.drop();
+  }
+  const std::uint64_t given = all.size();
+  loose.resize(all.size());
+  const auto distinct = build::sort_distinct(all, loose, 0);
+  if (distinct.data() == all.data()) loose.swap(all);
+  loose.resize(distinct.size());
+  advance(given);
+}
+
+void StaticPipeline::State::sort_buckets() {
+  for (const auto& lane : lanes) {
+    if (auto done = lane->digests.deal_loose(file); !done) return fail(std::move(done).error());
+  }
+  buckets.resize(build::kBuckets);
+  cell_keys.assign(std::size_t{1} << kMaxShardBits, 0);
+  const bool spilled = file.bytes() != 0;
+  std::atomic<std::size_t> next = 0;
+  in_threads(options.threads, [&] {
+    Words first;
+    Words second;
+    for (std::size_t b; (b = next.fetch_add(1)) < buckets.size() && !failed;) {
+      std::uint64_t given = 0;
+      for (const auto& lane : lanes) given += lane->digests.bucket_size(b);
+      const auto all = first.take(given);
+      std::uint64_t* end = all.data();
+      for (const auto& lane : lanes) {
+        auto read = lane->digests.read(b, file, end);
+        if (!read) return fail(std::move(read).error());
+        end = *read;
+      }
+      const auto distinct = build::sort_distinct(all, second.take(given), kBucketBits);
+      for (const std::uint64_t h : distinct) ++cell_keys[shard_of(kMaxShardBits, h)];
+      buckets[b].keys = distinct.size();
+      if (spilled) {
+        buckets[b].at = file.extend(distinct.size());
+        if (auto done = file.write(buckets[b].at, distinct); !done) return fail(std::move(done).error());
+      } else {
+        std::span<const std::uint64_t> left = distinct;
+        for (const auto& lane : lanes) left = lane->digests.write_sorted(b, left);
+      }
+      advance(given);
+    }
+  });
+  if (spilled) {
+    for (const auto& lane : lanes) lane->digests.drop();
+  }
+}
+
+// The digests of the buckets [from, to), which are `keys`; empty after a failure.
+std::span<const std::uint64_t> StaticPipeline::State::sorted(std::uint64_t from, std::uint64_t to, std::uint64_t keys,
+                                                             Words& room) {
+  const auto all = room.take(keys);
+  std::uint64_t* end = all.data();
+  for (std::uint64_t b = from; b < to; ++b) {
+    std::uint64_t left = buckets[b].keys;
+    if (file.bytes() != 0) {
+      if (auto done = file.read(buckets[b].at, {end, static_cast<std::size_t>(left)}); !done) {
+        fail(std::move(done).error());
+        return {};
+      }
+      end += left;
+    } else {
+      for (const auto& lane : lanes) end = lane->digests.read_sorted(b, left, end);
+    }
+  }
+  return all;
+}
+
+Memory StaticPipeline::State::build(StaticFamily& family) {
+  std::uint64_t keys = loose.size();
+  for (const SortedBucket& bucket : buckets) keys += bucket.keys;
+  begin(BuildPhase::building, keys);
+  const unsigned shard_bits = family.fix_shape(keys);
+  const std::uint64_t shards = std::uint64_t{1} << shard_bits;
+  // first_key[s]: keys before shard s.
+  std::vector<std::uint64_t> first_key(shards + 1, 0);
+  if (is_small()) {
+    for (const std::uint64_t h : loose) ++first_key[shard_of(shard_bits, h) + 1];
+  } else {
+    for (std::uint64_t cell = 0; cell < cell_keys.size(); ++cell) {
+      first_key[(cell >> (kMaxShardBits - shard_bits)) + 1] += cell_keys[cell];
+    }
+  }
+  std::vector<std::uint64_t> offsets(shards + 1, directory_bytes(shard_bits));
+  for (std::uint64_t s = 0; s < shards; ++s) {
+    offsets[s + 1] = offsets[s] + family.shard_bytes(first_key[s + 1]);
+    first_key[s + 1] += first_key[s];
+  }
+  family.fix_size(offsets.back());
+  Memory table(offsets.back());
+  std::memcpy(table.data(), offsets.data(), offsets.size() * 8);
+
+  // A unit of work is a bucket or a shard, whichever is larger: both are runs of ascending digests. A small set lies
+  // there as a whole, and every shard is a unit.
+  const unsigned unit_bits = is_small() ? shard_bits : std::min(shard_bits, kBucketBits);
+  const std::uint64_t units = std::uint64_t{1} << unit_bits;
+  std::atomic<std::uint64_t> next = 0;
+  in_threads(static_cast<unsigned>(std::min<std::uint64_t>(options.threads, units)), [&] {
+    Words room;
+    StaticScratch scratch;
+    for (std::uint64_t unit; (unit = next.fetch_add(1)) < units && !failed;) {
+      const std::uint64_t begin_shard = unit << (shard_bits - unit_bits);
+      const std::uint64_t end_shard = (unit + 1) << (shard_bits - unit_bits);
+      const std::uint64_t begin_key = first_key[begin_shard];
+      std::span<const std::uint64_t> digests;
+      if (is_small()) {
+        digests = std::span(loose).subspan(begin_key, first_key[end_shard] - begin_key);
+      } else {
+        const unsigned each = kBucketBits - unit_bits;
+        digests = sorted(unit << each, (unit + 1) << each, first_key[end_shard] - begin_key, room);
+        if (failed) return;
+      }
+      for (std::uint64_t s = begin_shard; s < end_shard; ++s) {
+        const auto own = digests.subspan(first_key[s] - begin_key, first_key[s + 1] - first_key[s]);
+        family.build_shard(own, table.bytes().subspan(offsets[s], offsets[s + 1] - offsets[s]), scratch);
+        const std::uint64_t missing = options.verify ? family.missing(table.data(), own) : 0;
+        if (missing != 0) {
+          return fail(
+              {Errc::bad_checksum, std::string(family.name()) + ": " + std::to_string(missing) + " of the " +
+                                       std::to_string(own.size()) + " keys of shard " + std::to_string(s) +
+                                       " are not in the filter just built; the memory or the program is at fault"});
+        }
+        advance(own.size());
+      }
+    }
+  });
+  return table;
+}
+
+Result<Memory> StaticPipeline::finish(StaticFamily& family) {
+  State& s = *state_;
+  if (!s.failed) s.sort();
+  if (s.failed) return *s.error;
+  Memory table = s.build(family);
+  if (s.failed) return *s.error;
+  return table;
+}
+
+}  // namespace perhaps::detail
