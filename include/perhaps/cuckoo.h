@@ -16,7 +16,7 @@
 //   mix(f)      = y * 0xd1b54a32d192ed03, y = z ^ z >> 32, z = f * 0x9e3779b97f4a7c15
 //
 // A key lies in one of the eight slots of buckets i1 and i2. From either bucket and the fingerprint alone the other one
-// follows (s - (s - i) = i, for every number of buckets; the usual i xor hash(f) needs a power of two), so a fingerprint
+// follows (s - (s - i) = i, for any number of buckets; the usual i xor hash(f) needs a power of two), so a fingerprint
 // can move without its key. `mix` is not linear: with s = f * c the buckets that can be reached in r moves would number
 // r * 2^fingerprint_bits, not (2^fingerprint_bits)^r, and narrow fingerprints would get stuck earlier.
 //
