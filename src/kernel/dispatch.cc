@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "kernel/table.h"
+#include "perhaps/ribbon.h"
 
 namespace perhaps {
 namespace kernel {
@@ -89,6 +90,11 @@ void block_query_integers(BlockShape shape, const std::byte* table, const std::u
 void block_insert_integers(BlockShape shape, std::byte* table, const std::uint64_t* keys, Hash hash, std::size_t count,
                            bool ahead) noexcept {
   kernel::active().block_insert_integers(shape, table, {keys, hash}, count, ahead);
+}
+
+void ribbon_query(RibbonShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
+                  std::uint64_t* answers, bool ahead) noexcept {
+  kernel::active().ribbon_query(shape, table, {digests}, count, answers, ahead);
 }
 
 bool far_away(std::uint64_t table_bytes) noexcept {

@@ -2,6 +2,7 @@
 #include "kernel/table.h"
 #include "perhaps/block_bloom.h"
 #include "perhaps/line_bloom.h"
+#include "perhaps/ribbon.h"
 
 namespace perhaps::kernel {
 namespace {
@@ -26,6 +27,11 @@ void insert(typename L::Shape shape, std::byte* table, Source source, std::size_
       [=](std::uint64_t, std::uint64_t h) { L::insert(shape, table, h); });
 }
 
+void ribbon_query(const RibbonShape& shape, const std::byte* table, Digests source, std::size_t count,
+                  std::uint64_t* answers, bool ahead) noexcept {
+  query<RibbonLayout>(shape, table, source, count, answers, ahead);
+}
+
 }  // namespace
 
 const Row kPortable = {"portable",
@@ -36,6 +42,7 @@ const Row kPortable = {"portable",
                        query<BlockLayout, Digests>,
                        query<BlockLayout, Integers>,
                        insert<BlockLayout, Digests>,
-                       insert<BlockLayout, Integers>};
+                       insert<BlockLayout, Integers>,
+                       ribbon_query};
 
 }  // namespace perhaps::kernel

@@ -2,6 +2,7 @@
 #include "kernel/table.h"
 #include "perhaps/block_bloom.h"
 #include "perhaps/line_bloom.h"
+#include "perhaps/ribbon.h"
 
 // SSSE3 adds nothing over SSE4 here, nor VBMI over AVX-512; SVE has no fixed width to cut a line into.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
@@ -188,6 +189,88 @@ void block_insert(BlockShape shape, std::byte* table, Source source, std::size_t
       });
 }
 
+#if HWY_TARGET == HWY_SCALAR
+void ribbon_query(const RibbonShape& shape, const std::byte* table, Digests source, std::size_t count,
+                  std::uint64_t* answers, bool ahead) noexcept {
+  kPortable.ribbon_query(shape, table, source, count, answers, ahead);
+}
+#else
+// Ribbon: columns in vectors of up to four words; two vectors at a time are folded into one of half words. The last
+// vectors overlap the ones before instead of reaching beyond the block, so that no table needs padding and the number
+// of steps does not depend on the block's width.
+using Columns = hn::CappedTag<std::uint64_t, 4>;
+using Halves = hn::Repartition<std::uint32_t, Columns>;
+constexpr std::size_t kColumns = hn::MaxLanes(Columns());
+alignas(32) constexpr std::uint64_t kColumn[4] = {0, 1, 2, 3};
+
+// The bits of columns at.. that differ from the fingerprint, to be summed up.
+HWY_INLINE auto ribbon_sums(const std::byte* block, const std::byte* next, std::uint32_t at, std::uint64_t low,
+                            std::uint64_t high, std::uint32_t fingerprint) {
+  const Columns d;
+  const auto here = hn::LoadU(d, reinterpret_cast<const std::uint64_t*>(block) + at);
+  const auto there = hn::LoadU(d, reinterpret_cast<const std::uint64_t*>(next) + at);
+  const auto sum = hn::Xor(hn::And(here, hn::Set(d, low)), hn::And(there, hn::Set(d, high)));
+  const auto wanted = hn::And(hn::Shr(hn::Set(d, std::uint64_t{fingerprint >> at}), hn::Load(d, kColumn)),
+                              hn::Set(d, std::uint64_t{1}));
+  return hn::Xor(sum, wanted);
+}
+
+template <class Pairs>
+HWY_INLINE bool ribbon_equals(const std::byte* block, std::uint32_t width, unsigned slot, std::uint64_t coefficients,
+                              std::uint32_t fingerprint, Pairs pairs) {
+  const Columns d;
+  const Halves half;
+  const std::uint64_t low = coefficients << slot;
+  const std::uint64_t high = coefficients >> 1 >> (63 - slot);
+  const std::byte* next = slot == 0 ? block : block + 8 * width;
+  const auto last = static_cast<std::uint32_t>(width - kColumns);
+  auto wrong = hn::Zero(half);
+  for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+    const auto first_at = static_cast<std::uint32_t>(2 * pair * kColumns);
+    const auto even = ribbon_sums(block, next, std::min(first_at, last), low, high, fingerprint);
+    const auto odd = ribbon_sums(block, next, std::min(static_cast<std::uint32_t>(first_at + kColumns), last), low,
+                                 high, fingerprint);
+    auto sum = hn::OddEven(hn::BitCast(half, hn::Xor(odd, hn::ShiftLeft<32>(odd))),
+                           hn::BitCast(half, hn::Xor(even, hn::ShiftRight<32>(even))));
+    sum = hn::Xor(sum, hn::ShiftLeft<16>(sum));
+    sum = hn::Xor(sum, hn::ShiftLeft<8>(sum));
+    sum = hn::Xor(sum, hn::ShiftLeft<4>(sum));
+    sum = hn::Xor(sum, hn::ShiftLeft<2>(sum));
+    sum = hn::Xor(sum, hn::ShiftLeft<1>(sum));
+    wrong = hn::Or(wrong, sum);
+  }
+  static_cast<void>(d);
+  return all_zero(half, hn::ShiftRight<31>(wrong));
+}
+
+template <class Pairs>
+HWY_INLINE void ribbon_query_as(const RibbonShape& shape, const std::byte* table, Digests source, std::size_t count,
+                                std::uint64_t* answers, bool ahead, Pairs pairs) {
+  query_loop(
+      source, count, answers, ahead, [=](std::uint64_t h) { return RibbonLayout::place_of(shape, table, h).packed; },
+      [=](std::uint64_t where) {
+        if (where != RibbonLayout::Place::kDense) RibbonLayout::prefetch_place(shape, table, {where});
+      },
+      [=](std::uint64_t where, std::uint64_t h) HWY_ATTR {
+        if (where == RibbonLayout::Place::kDense) return RibbonLayout::dense(shape, table, h);
+        const RibbonLayout::Place place{where};
+        const std::uint64_t a =
+            RibbonLayout::mixed(h, RibbonLayout::seed_of(table + RibbonLayout::shard_offset(shape, table, h)));
+        return ribbon_equals(table + place.byte(), place.width(shape), place.slot(), RibbonLayout::coefficients_of(a),
+                             RibbonLayout::fingerprint_of(a), pairs);
+      });
+}
+
+void ribbon_query(const RibbonShape& shape, const std::byte* table, Digests source, std::size_t count,
+                  std::uint64_t* answers, bool ahead) noexcept {
+  if (shape.columns < kColumns) return kPortable.ribbon_query(shape, table, source, count, answers, ahead);
+  const auto pairs =
+      static_cast<std::uint32_t>((shape.columns + (shape.wide != 0) + 2 * kColumns - 1) / (2 * kColumns));
+  pairs == 1 ? ribbon_query_as(shape, table, source, count, answers, ahead, std::integral_constant<std::uint32_t, 1>())
+             : ribbon_query_as(shape, table, source, count, answers, ahead, pairs);
+}
+#endif
+
 }  // namespace
 
 constexpr const char* isa_name() {
@@ -206,8 +289,8 @@ constexpr const char* isa_name() {
 }
 extern const Row kRow;
 constinit const Row kRow = {
-    isa_name(),           line_query<Digests>,   line_query<Integers>,  line_insert<Digests>,  line_insert<Integers>,
-    block_query<Digests>, block_query<Integers>, block_insert<Digests>, block_insert<Integers>};
+    isa_name(),           line_query<Digests>,   line_query<Integers>,  line_insert<Digests>,   line_insert<Integers>,
+    block_query<Digests>, block_query<Integers>, block_insert<Digests>, block_insert<Integers>, ribbon_query};
 
 }  // namespace perhaps::kernel::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -38,6 +38,7 @@ struct Row {
                                bool ahead) noexcept;
   void (*block_insert)(BlockShape, std::byte*, Digests, std::size_t, bool ahead) noexcept;
   void (*block_insert_integers)(BlockShape, std::byte*, Integers, std::size_t, bool ahead) noexcept;
+  void (*ribbon_query)(const RibbonShape&, const std::byte*, Digests, std::size_t, std::uint64_t*, bool ahead) noexcept;
 };
 
 extern const Row kPortable;
