@@ -18,6 +18,36 @@ namespace perhaps::detail::isa {
 
 struct Portable {};
 
+// Counting in words. This is the portable form; x86 before 2008 has no instruction for either.
+template <class Isa>
+struct WordBits {
+  static std::uint64_t popcount(std::uint64_t word) noexcept { return ones_of_bytes(word) * kBytes >> 56; }
+
+  // The position of the rank-th set bit, from 0.  REQUIRES: rank < popcount(word)
+  static std::uint64_t select(std::uint64_t word, std::uint64_t rank) noexcept {
+    // Byte i of `ones`: how many bits are set in bytes 0..i. None is above 64, so bit 7 of a byte is free for the
+    // borrow of a comparison with `rank`, and the bytes not above `rank` are those before the one that has the bit.
+    const std::uint64_t ones = ones_of_bytes(word) * kBytes;
+    const std::uint64_t not_above = ((rank * kBytes | kHighs) - ones) & kHighs;
+    const std::uint64_t shift = (not_above >> 7) * kBytes >> 53 & ~std::uint64_t{7};
+    const std::uint64_t byte = word >> shift & 0xff;
+    rank -= (ones << 8) >> shift & 0xff;
+    // The same once more inside the byte, its eight bits spread over eight bytes.
+    const std::uint64_t spread = (byte * kBytes & 0x8040201008040201u) + 0x7f7f7f7f7f7f7f7fu;
+    const std::uint64_t up_to = ((spread & kHighs) >> 7) * kBytes;
+    return shift + (((((rank * kBytes | kHighs) - up_to) & kHighs) >> 7) * kBytes >> 56);
+  }
+
+ private:
+  static constexpr std::uint64_t kBytes = 0x0101010101010101u;
+  static constexpr std::uint64_t kHighs = 0x8080808080808080u;
+  static std::uint64_t ones_of_bytes(std::uint64_t word) noexcept {
+    word -= word >> 1 & 0x5555555555555555u;
+    word = (word & 0x3333333333333333u) + (word >> 2 & 0x3333333333333333u);
+    return (word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+  }
+};
+
 #if defined(__AVX2__)
 struct Avx2 {
   // With p = x * salt_j >> 26: is bit p / 2 of word j (p even) or word j + 8 (p odd) of the line set, for all j?
