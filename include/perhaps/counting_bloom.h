@@ -26,11 +26,11 @@
 //
 // **Erasing strangers.** A key that was never inserted (or is erased twice) and looks present cannot be told apart, and
 // erasing it takes counts away from other keys, which may then answer *no*. Without guards that happens with
-// probability fpr(keys). `guards` are further counters of a key in the same line that only erase looks at: it then takes
-// wrong_erase(keys), the probability that all `probes + guards` counters are not zero. for_keys with guard_bits = g
-// chooses so many of them, and so many lines, that wrong_erase <= the rate that was asked for / 2^g. Guards cost what
-// probes cost, which here is much (1 % with g = 8: 150 bits a key, a cuckoo filter 19): they keep queries cheap, not the
-// table small.
+// probability fpr(keys). `guards` are further counters of a key in the same line that only erase looks at: it then
+// takes wrong_erase(keys), the probability that all `probes + guards` counters are not zero. for_keys with guard_bits =
+// g chooses so many of them, and so many lines, that wrong_erase <= the rate that was asked for / 2^g. Guards cost what
+// probes cost, which here is much (1 % with g = 8: 150 bits a key, a cuckoo filter 19): they keep queries cheap, not
+// the table small.
 //
 // **Rate.** fpr(keys) by inclusion and exclusion over the probed counters, exactly, as for the line filter (sizing.h,
 // doc/maths.md), with lines of 128 instead of 512 positions, which fill more unevenly. Bits a key at 1e7 keys:
@@ -41,19 +41,19 @@
 //            0.1 %       77.4      19.3      15.7       13.5
 //           0.01 %      124.4      31.1      22.1       17.7
 //
-// A cuckoo filter (cuckoo.h) erases in a quarter of the space. What counters have over it: they are never full, take any
-// number of copies (beyond 14 they stick), add up, and freeze.
+// A cuckoo filter (cuckoo.h) erases in a quarter of the space. What counters have over it: they are never full, take
+// any number of copies (beyond 14 they stick), add up, and freeze.
 //
 // **A plain filter is one whose counters have one bit**: counter_bits = 1 makes lanes of 16 bits and lines of 16 bytes,
 // in the same order, with the same positions. One is then the highest count, so every erase is `kept` and sums are ORs.
-// frozen() makes one out of counters: bit = counter > 0, so it answers every question as the counters do, from a quarter
-// of the bytes. (No line of the LineBloom can be had from these counters: its keys set bits in all four quarters of a
-// line, so four lines of counters a key would be needed.)
+// frozen() makes one out of counters: bit = counter > 0, so it answers every question as the counters do, from a
+// quarter of the bytes. (No line of the LineBloom can be had from these counters: its keys set bits in all four
+// quarters of a line, so four lines of counters a key would be needed.)
 //
 // unite() adds counters, and is the filter of both multisets. keys() is the sum of all counters over probes + guards:
-// exact until one is stuck, then a lower bound. needs_rebuild(): so many counters are stuck that the rate may be a tenth
-// above that of a fresh filter. Lines sized for their keys do not get there by chance (at 1 % a counter reaches 15 with
-// probability 6e-17), only by copies of one key.
+// exact until one is stuck, then a lower bound. needs_rebuild(): so many counters are stuck that the rate may be a
+// tenth above that of a fresh filter. Lines sized for their keys do not get there by chance (at 1 % a counter reaches
+// 15 with probability 6e-17), only by copies of one key.
 #pragma once
 #include <array>
 #include <vector>
