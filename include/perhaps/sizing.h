@@ -31,6 +31,7 @@ struct Request {
   double bits_per_key = 0;
   std::uint64_t max_bytes = 0;
   std::uint32_t guard_bits = 0;  // families that erase: bits that only erase() compares, see there
+  std::uint32_t arity = 3;       // fuse: slots a key, 3 or 4; see there
 };
 
 // No filter of any kind can do with fewer bits per key: log2(1 / fpr).

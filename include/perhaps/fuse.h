@@ -1,0 +1,200 @@
+// The binary fuse filter (Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters", 2022), built once
+// from all keys: 1.13 (arity 3) or 1.07 (arity 4) times the bits that any filter needs, at one to 32 bits a slot.
+//
+//   table  = directory, shards (static.h)
+//   shard  = | head, 8 bytes | (segments + arity - 1) * length slots of `bits` bits | zeros up to whole words |
+//   head   = length (32 bits), segments (16 bits), seed (16 bits), from the lowest bit up
+//   slot i = bits [i * bits, (i + 1) * bits) of the slots, counted from the lowest bit of the first byte
+//
+// A key has one slot in each of `arity` consecutive segments, and a fingerprint. It is perhaps there if its slots,
+// XORed together, are its fingerprint. With h the digest, high and low the halves of a 128-bit product, x.hi and x.lo the
+// halves of a 64-bit number, everything else modulo 2^64:
+//
+//   p = seed * 0x9e3779b97f4a7c15;  from seed 16 on, first: h = murmur's finaliser of (h + p)
+//   w = (h << shard_bits) * segments, a product of 128 bits                 s = high(w): the first of its segments
+//   y = high(v) XOR low(v), v = (h XOR p) * 0xa0761d6478bd642f
+//   z = y * 0xe7037ed1a0b428db                                              fingerprint = the top `bits` bits of z
+//   slot in segment s:      low(w).hi * length >> 32
+//   slot in segment s + 1:       y.hi * length >> 32
+//   slot in segment s + 2:       y.lo * length >> 32
+//   slot in segment s + 3:       z.lo * length >> 32                        arity 4 only
+//
+// Why it can be built. The slots have to solve one equation a key: XOR of its slots = its fingerprint. If some slot
+// belongs to one key only, that key can wait: whatever the others become, this slot makes its equation true. Take the
+// key away, and other slots may be left with a single key. When all keys can be taken away like this (the hypergraph of
+// keys over slots "peels"), the slots are filled in reverse order, each once. Random keys with three slots anywhere
+// peel if there are 1.222 slots a key, with four at 1.295, and nearly never below. Consecutive segments do better: the
+// first and the last segment are in the reach of fewer keys, peel first, and the peeling moves inwards from both ends
+// like a zip. In the limit of many long segments it ends at 1.0894 and 1.0238 slots a key, where the equations
+// stop being solvable at all. Two things keep a real shard above that: the arity - 1 extra segments at the end, which
+// favours many segments, and the random number of keys in each segment, whose bulges stop the zip, which favours long
+// ones. The best number of segments and the slots it needs were measured for every size (src/sizing/fuse.cc holds the
+// table, test/soak/fuse_soak.cc measures it again); a try fails for fewer than one set in 20 at any size, and then the
+// next seed is tried. Small shards are one segment wide: 1.23 slots a key at 10,000 keys, 1.6 at 100, 3 at 10.
+//
+// A shard is sized by its number of keys alone, before a seed is known, so building cannot be saved by more room. It
+// does not have to be: 65,536 seeds are there, the keys' slots are as good as independent from seed to seed, and at one
+// failure in 20 the 16th is reached once in 10^20 shards. The first 16 seeds leave the first slot to the
+// leading bits of the digest, so that ascending digests walk through the shard from left to right and the builder works
+// in cache; should digests come in that are not spread (a stranger's hash), later seeds mix the digest first. And if
+// every seed failed, the head would say `segments` = 0, and the shard answer *perhaps* to everything: the filter is
+// never wrong, and never missing.
+//
+// The rate of false positives is 2^-bits: a stranger's slots XOR to a value that knows nothing of its fingerprint. So
+// for_keys takes the fewest bits that do, and rates between powers of two get the next better one. A lookup touches
+// `arity` lines, all known from the digest at once: a batch asks the memory for them ahead. Building takes 13 bytes of
+// scratch a key of a shard, of which there are at most 2^20 on average.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "perhaps/detail/bits.h"
+#include "perhaps/static.h"
+
+namespace perhaps {
+
+struct FuseShape {
+  static constexpr std::uint32_t kMaxBits = 32;
+  std::uint32_t arity = 3;         // 3, or 4: 5 % smaller, a third more memory accesses
+  std::uint32_t bits = 8;          // of a slot, 1 to kMaxBits
+  std::uint32_t shard_bits = 0;    // 0 to kMaxShardBits
+  std::uint64_t keys = 0;          // distinct ones
+  std::uint64_t table_bytes = 40;  // what the keys of each shard came to; from for_keys, an estimate
+
+  // `request.arity` decides the arity.
+  PERHAPS_API static FuseShape for_keys(const Request& request);
+  // 2^-bits, whatever the keys.
+  PERHAPS_API double fpr(double keys) const;
+
+  std::uint64_t bytes() const noexcept { return table_bytes; }
+  bool valid() const noexcept {
+    return (arity == 3 || arity == 4) && bits >= 1 && bits <= kMaxBits && shard_bits <= kMaxShardBits &&
+           table_bytes % 8 == 0 && table_bytes <= UINT64_MAX / 16 &&
+           table_bytes >= detail::directory_bytes(shard_bits) + (std::uint64_t{1} << shard_bits) * 16;
+  }
+  PERHAPS_API std::vector<std::uint64_t> numbers() const;
+  PERHAPS_API static Result<FuseShape> from(std::span<const std::uint64_t> numbers);
+  friend bool operator==(const FuseShape&, const FuseShape&) = default;
+};
+
+namespace detail {
+
+// How the slots of a shard are laid out.
+struct FuseGeometry {
+  std::uint32_t segments = 1;  // 0: answers *perhaps* to everything
+  std::uint32_t length = 1;
+  std::uint32_t seed = 0;
+
+  static FuseGeometry at(const std::byte* shard) noexcept {
+    const auto head = load<std::uint64_t>(shard);
+    return {static_cast<std::uint32_t>(head >> 32 & 0xffff), static_cast<std::uint32_t>(head),
+            static_cast<std::uint32_t>(head >> 48)};
+  }
+  std::uint64_t head() const noexcept {
+    return std::uint64_t{seed} << 48 | std::uint64_t{segments} << 32 | std::uint64_t{length};
+  }
+  constexpr std::uint64_t slots(std::uint32_t arity) const noexcept {
+    return segments == 0 ? 0 : std::uint64_t{segments + arity - 1} * length;
+  }
+  // With the head. A slot is read as a word of 8 bytes that begins at its first byte.
+  constexpr std::uint64_t bytes(std::uint32_t arity, std::uint32_t bits) const noexcept {
+    const std::uint64_t last = slots(arity) == 0 ? 0 : slots(arity) - 1;
+    return 8 + (last * bits / 8 + 8 + 7) / 8 * 8;
+  }
+};
+
+// The slots and the fingerprint of a digest.
+template <unsigned kArity>
+struct FuseProbe {
+  static constexpr std::uint32_t kPlainSeeds = 16;
+  std::uint64_t slot[kArity];
+  std::uint32_t fingerprint;
+
+  FuseProbe() = default;
+  FuseProbe(FuseGeometry g, std::uint32_t bits, std::uint32_t shard_bits, std::uint64_t h) noexcept {
+    __extension__ using Wide = unsigned __int128;
+    const std::uint64_t salt = g.seed * 0x9e3779b97f4a7c15u;
+    if (g.seed >= kPlainSeeds) [[unlikely]]
+      h = mix(h + salt);
+    const Wide window = Wide{h << shard_bits} * g.segments;
+    const Wide product = Wide{h ^ salt} * 0xa0761d6478bd642fu;
+    const std::uint64_t y = static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
+    const std::uint64_t z = y * 0xe7037ed1a0b428dbu;
+    std::uint64_t segment = static_cast<std::uint64_t>(window >> 64) * g.length;
+    slot[0] = segment + ((static_cast<std::uint64_t>(window) >> 32) * g.length >> 32);
+    slot[1] = (segment += g.length) + ((y >> 32) * g.length >> 32);
+    slot[2] = (segment += g.length) + ((y & 0xffffffffu) * g.length >> 32);
+    if constexpr (kArity == 4) slot[3] = (segment + g.length) + ((z & 0xffffffffu) * g.length >> 32);
+    fingerprint = static_cast<std::uint32_t>(z >> (64 - bits));
+  }
+
+ private:
+  static std::uint64_t mix(std::uint64_t h) noexcept {
+    h = (h ^ h >> 33) * 0xff51afd7ed558ccdu;
+    h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53u;
+    return h ^ h >> 33;
+  }
+};
+
+// `bits` bits from bit `slot` * `bits` on, and what lies above them.
+inline std::uint64_t fuse_slot(const std::byte* slots, std::uint64_t slot, std::uint32_t bits) noexcept {
+  const std::uint64_t at = slot * bits;
+  return load<std::uint64_t>(slots + at / 8) >> at % 8;
+}
+
+PERHAPS_API void fuse_query(const FuseShape& shape, const std::byte* table, const std::uint64_t* digests,
+                            std::size_t count, std::uint64_t* answers, bool ahead) noexcept;
+
+}  // namespace detail
+
+struct FuseLayout {
+  using Shape = FuseShape;
+  using word = std::uint64_t;
+  static constexpr std::string_view family = "fuse";
+  static constexpr Kind kind = Kind::fuse;
+
+  template <class Isa>
+  static bool may_contain(const FuseShape& shape, const std::byte* table, std::uint64_t h) noexcept {
+    return shape.arity == 3 ? ask<3>(shape, table, h) : ask<4>(shape, table, h);
+  }
+  static void prefetch(const FuseShape& shape, const std::byte* table, std::uint64_t h) noexcept {
+    shape.arity == 3 ? ask_ahead<3>(shape, table, h) : ask_ahead<4>(shape, table, h);
+  }
+  static void query(const FuseShape& shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
+                    std::uint64_t* answers, bool ahead) noexcept {
+    detail::fuse_query(shape, table, digests, count, answers, ahead);
+  }
+  static std::uint64_t keys(const FuseShape& shape, const std::byte*) noexcept { return shape.keys; }
+
+  // A pass over the directory and the heads of the shards: then every probe stays within its shard.
+  PERHAPS_API static Result<void> check(const FuseShape& shape, Bytes table);
+
+  PERHAPS_API static std::uint64_t shard_bytes(const FuseShape& shape, std::uint64_t keys) noexcept;
+  PERHAPS_API static void build_shard(const FuseShape& shape, std::span<const std::uint64_t> digests,
+                                      std::span<std::byte> out, StaticScratch& scratch);
+
+ private:
+  template <unsigned kArity>
+  static bool ask(const FuseShape& shape, const std::byte* table, std::uint64_t h) noexcept {
+    const std::byte* const shard = detail::shard_at(shape.shard_bits, table, h);
+    const auto g = detail::FuseGeometry::at(shard);
+    const detail::FuseProbe<kArity> probe(g, shape.bits, shape.shard_bits, h);
+    std::uint64_t difference = probe.fingerprint;
+    for (const std::uint64_t slot : probe.slot) difference ^= detail::fuse_slot(shard + 8, slot, shape.bits);
+    return difference << (64 - shape.bits) == 0 || g.segments == 0;
+  }
+  template <unsigned kArity>
+  static void ask_ahead(const FuseShape& shape, const std::byte* table, std::uint64_t h) noexcept {
+    const std::byte* const shard = detail::shard_at(shape.shard_bits, table, h);
+    const detail::FuseProbe<kArity> probe(detail::FuseGeometry::at(shard), shape.bits, shape.shard_bits, h);
+    for (const std::uint64_t slot : probe.slot) detail::prefetch_read(shard + 8 + slot * shape.bits / 8);
+  }
+};
+
+template <Hasher H>
+using BasicFuse = Frozen<FuseLayout, H>;
+using Fuse = BasicFuse<Hash>;
+using FuseView = Fuse::View;
+
+}  // namespace perhaps

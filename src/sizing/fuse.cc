@@ -1,0 +1,114 @@
+#include "sizing/fuse.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "numbers.h"
+
+namespace perhaps {
+namespace sizing {
+namespace {
+
+constexpr std::uint64_t kPer = 4096;
+struct Knot {
+  std::uint32_t keys;
+  std::uint32_t segments;  // for that many keys and more
+  std::uint32_t slots;     // for kPer keys
+};
+
+constexpr Knot kKnots3[] = {{1, 1, 12288},       {2, 1, 18432},        {4, 1, 20480},       {8, 1, 14336},
+                            {16, 1, 10700},      {32, 1, 8900},        {64, 1, 7200},       {128, 1, 6150},
+                            {256, 1, 5600},      {512, 1, 5350},       {1024, 1, 5230},     {2048, 1, 5160},
+                            {4096, 1, 5110},     {8192, 1, 5080},      {12000, 37, 5070},   {16384, 37, 5030},
+                            {32768, 46, 4920},   {65536, 64, 4825},    {131072, 80, 4755},  {262144, 100, 4700},
+                            {524288, 128, 4660}, {1048576, 160, 4630}, {2097152, 200, 4620}};
+constexpr Knot kKnots4[] = {{1, 1, 16384},        {2, 1, 24576},       {4, 1, 20480},       {8, 1, 11500},
+                            {16, 1, 8900},        {32, 1, 7400},       {64, 1, 6500},       {128, 1, 6020},
+                            {256, 1, 5780},       {512, 1, 5600},      {1024, 17, 5560},    {2048, 23, 5310},
+                            {4096, 37, 5090},     {8192, 46, 4935},    {16384, 52, 4815},   {32768, 64, 4700},
+                            {65536, 80, 4615},    {131072, 110, 4530}, {262144, 130, 4470}, {524288, 150, 4420},
+                            {1048576, 190, 4380}, {2097152, 230, 4360}};
+
+}  // namespace
+
+detail::FuseGeometry fuse_geometry(std::uint32_t arity, std::uint64_t keys) noexcept {
+  const std::span<const Knot> knots = arity == 3 ? std::span<const Knot>(kKnots3) : std::span<const Knot>(kKnots4);
+  keys = std::max<std::uint64_t>(keys, 1);
+  std::size_t i = 0;
+  while (i + 1 < knots.size() && knots[i + 1].keys <= keys) ++i;
+  // Between two knots on the straight line, which lies above the curve.
+  std::uint64_t slots = knots[i].slots;
+  if (i + 1 < knots.size()) {
+    const std::uint64_t step = knots[i + 1].keys - knots[i].keys;
+    const std::uint64_t into = keys - knots[i].keys;
+    slots = (slots * (step - into) + knots[i + 1].slots * into + step - 1) / step;
+  }
+  const std::uint64_t segments = knots[i].segments + arity - 1;
+  const std::uint64_t length = (keys * slots + kPer * segments - 1) / (kPer * segments);
+  return {knots[i].segments, static_cast<std::uint32_t>(length), 0};
+}
+
+}  // namespace sizing
+
+namespace {
+
+constexpr std::uint64_t kShardKeys = std::uint64_t{1} << 20;
+constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 48;  // of which no table's size overflows
+
+// What keys come to that fall on the shards evenly.
+std::uint64_t expected_bytes(const FuseShape& shape) noexcept {
+  const std::uint64_t shards = std::uint64_t{1} << shape.shard_bits;
+  const std::uint64_t each = shape.keys >> shape.shard_bits;
+  const std::uint64_t more = shape.keys & (shards - 1);  // shards that have one key more
+  return detail::directory_bytes(shape.shard_bits) + (shards - more) * FuseLayout::shard_bytes(shape, each) +
+         more * FuseLayout::shard_bytes(shape, each + 1);
+}
+
+}  // namespace
+
+FuseShape FuseShape::for_keys(const Request& request) {
+  FuseShape shape;
+  shape.arity = request.arity == 4 ? 4 : 3;
+  shape.keys = std::min(request.keys, kMostKeys);
+  while (shape.shard_bits < kMaxShardBits && shape.keys >> shape.shard_bits >= kShardKeys) ++shape.shard_bits;
+  if (request.max_bytes != 0 || request.bits_per_key != 0) {
+    // A thousandth to spare, because keys do not fall on the shards evenly.
+    const double most = request.max_bytes != 0
+                            ? static_cast<double>(request.max_bytes)
+                            : request.bits_per_key * static_cast<double>(std::max<std::uint64_t>(shape.keys, 1)) / 8;
+    const auto fits = [&](std::uint32_t bits) {
+      shape.bits = bits;
+      return static_cast<double>(expected_bytes(shape)) * (shape.shard_bits == 0 ? 1 : 1.001) <= most;
+    };
+    std::uint32_t bits = 1;
+    while (bits < kMaxBits && fits(bits + 1)) ++bits;
+    shape.bits = bits;
+  } else {
+    shape.bits = 1;
+    while (shape.bits < kMaxBits && shape.fpr(0) > request.fpr) ++shape.bits;
+  }
+  shape.table_bytes = expected_bytes(shape);
+  return shape;
+}
+
+double FuseShape::fpr(double) const { return std::ldexp(1.0, -static_cast<int>(bits)); }
+
+std::vector<std::uint64_t> FuseShape::numbers() const { return {arity, bits, shard_bits, keys, table_bytes}; }
+
+Result<FuseShape> FuseShape::from(std::span<const std::uint64_t> numbers) {
+  if (numbers.size() != 5) return wrong_count("fuse", 5, numbers.size());
+  if (numbers[0] != 3 && numbers[0] != 4) return out_of_range("fuse", "slots a key", numbers[0]);
+  if (numbers[1] < 1 || numbers[1] > kMaxBits) return out_of_range("fuse", "bits a slot", numbers[1]);
+  if (numbers[2] > kMaxShardBits) return out_of_range("fuse", "bits of shards", numbers[2]);
+  FuseShape shape;
+  shape.arity = static_cast<std::uint32_t>(numbers[0]);
+  shape.bits = static_cast<std::uint32_t>(numbers[1]);
+  shape.shard_bits = static_cast<std::uint32_t>(numbers[2]);
+  shape.keys = numbers[3];
+  shape.table_bytes = numbers[4];
+  if (!shape.valid()) return out_of_range("fuse", "bytes of table", numbers[4]);
+  return shape;
+}
+
+}  // namespace perhaps
