@@ -36,7 +36,6 @@ int run(Options& options) {
   std::uint64_t added = 0;
   {
     Progress progress("adding", keys.stored_bytes());
-    const auto lanes = filter->lanes(1);
     std::array<std::uint64_t, Parser::kColumn> digests;
     std::array<std::uint64_t, Parser::kColumn> fresh;
     std::array<std::uint64_t, Parser::kColumn / 64> answers;
@@ -44,7 +43,10 @@ int run(Options& options) {
       const auto mine = std::span(digests).first(batch.keys.size());
       digest_keys(hasher, options.keys.as, batch.keys, mine);
       filter->digests()->may_contain(mine, answers);
-      lanes[0]->insert_digests(mine);
+      if (const std::size_t in = filter->insert_digests(mine); in < mine.size()) {
+        fail("{}: full after {} of the new keys; it is as it was. Build a larger one", options.filter,
+             grouped(asked + in));
+      }
       // A key twice in one batch is new once.
       std::size_t count = 0;
       for (std::size_t i = 0; i < mine.size(); ++i) {

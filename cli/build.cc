@@ -24,7 +24,10 @@ struct Options {
   KeyOptions keys;
   std::string output;
   std::string family = "line";
+  const Family* about = nullptr;
   Sizing sizing;
+  std::uint32_t guard_bits = 0;
+  std::uint64_t memory = 0;
   Keyed keyed;
   std::uint64_t keys_expected = 0;
   std::uint32_t threads = 1;
@@ -73,22 +76,28 @@ AnyHasher hasher_of(const Options& options) {
 class Target {
  public:
   virtual ~Target() = default;
-  // As AnyMutable's.
+  // As AnyBuilder's.
   virtual std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) = 0;
   virtual Description save(Record record) = 0;
 };
 
 class InMemory : public Target {
  public:
-  InMemory(std::unique_ptr<AnyMutable> filter, std::string path) : filter_(std::move(filter)), path_(std::move(path)) {}
-  std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) override { return filter_->lanes(threads); }
+  InMemory(std::unique_ptr<AnyBuilder> builder, std::string path)
+      : builder_(std::move(builder)), path_(std::move(path)) {}
+  std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) override { return builder_->lanes(threads); }
   Description save(Record record) override {
-    save_filter(*filter_, path_, record);
-    return capped(filter_->describe(), record.keys);
+    const std::unique_ptr<AnyOwner> filter = take(builder_->finish());
+    check_interrupt();
+    // A family that makes its keys distinct has counted them itself.
+    if (filter->record().keys < record.keys) record.keys = filter->record().keys;
+    if (filter->record().capacity != 0) record.capacity = filter->record().capacity;
+    save_filter(*filter, path_, record);
+    return capped(filter->describe(), record.keys);
   }
 
  private:
-  std::unique_ptr<AnyMutable> filter_;
+  std::unique_ptr<AnyBuilder> builder_;
   std::string path_;
 };
 
@@ -119,13 +128,15 @@ class OnDisk : public Target {
   class Lane : public AnyLane {
    public:
     explicit Lane(OnDisk& to) : to_(to) {}
-    void insert(std::span<const Bytes> keys) noexcept override {
+    bool insert(std::span<const Bytes> keys) noexcept override {
       in_batches(keys, [&](auto batch, auto out) { digests_of(to_.hasher_, batch, out); });
+      return true;
     }
-    void insert_digests(std::span<const std::uint64_t> digests) noexcept override {
+    bool insert_digests(std::span<const std::uint64_t> digests) noexcept override {
       in_batches(digests, [&](auto batch, auto out) {
         for (std::size_t i = 0; i < batch.size(); ++i) out[i] = Digest<H>::made_by(to_.hasher_, batch[i]);
       });
+      return true;
     }
 
    private:
@@ -160,8 +171,35 @@ std::unique_ptr<Target> on_disk(const Options& options, const Request& request, 
       any);
 }
 
+BuildOptions build_options(const Options& options) {
+  BuildOptions result;
+  result.threads = options.threads;
+  result.memory = options.memory;
+  // One bar for each phase after the reading, which has its own.
+  result.progress = [bar = std::shared_ptr<Progress>(), phase = BuildPhase::collecting,
+                     last = std::uint64_t{0}](const BuildProgress& now) mutable {
+    if (now.phase == BuildPhase::collecting) return;
+    if (now.phase != phase) {
+      bar.reset();
+      bar = std::make_shared<Progress>(now.phase == BuildPhase::sorting ? "sorting" : "building", now.total);
+      phase = now.phase;
+      last = 0;
+    }
+    bar->advance(now.done - last, now.done - last);
+    last = now.done;
+  };
+  return result;
+}
+
+// A filter that is filled in its file.
+bool fills_files(const Family& family) {
+  return family.name == LineLayout::family || family.name == BlockLayout::family ||
+         family.name == BloomLayout<EnhancedDouble>::family;
+}
+
 std::unique_ptr<Target> make(const Options& options, std::uint64_t keys, const AnyHasher& hasher) {
-  const Request request = options.sizing.request(keys);
+  Request request = options.sizing.request(keys);
+  request.guard_bits = options.guard_bits;
   std::uint64_t bytes = 0;
   double times_line = 0;
   double fpr = 0;
@@ -170,7 +208,7 @@ std::unique_ptr<Target> make(const Options& options, std::uint64_t keys, const A
     if (row.family == "line") times_line = 1 / static_cast<double>(row.bytes);
   }
   times_line *= static_cast<double>(bytes);
-  const bool by_fpr = options.sizing.bits_per_key == 0 && options.sizing.max_bytes == 0;
+  const bool by_fpr = keys != 0 && options.sizing.bits_per_key == 0 && options.sizing.max_bytes == 0;
   if (by_fpr && options.family == "block" && times_line > 1.3 && bytes > 4096) {
     warn(fmt::format("at --fpr {} a block filter takes {:.2f} times the memory of --filter line", request.fpr,
                      times_line));
@@ -179,12 +217,15 @@ std::unique_ptr<Target> make(const Options& options, std::uint64_t keys, const A
     warn(fmt::format("--fpr {} is out of reach of --filter {}: it will be {}", request.fpr, options.family,
                      percent(fpr)));
   }
+  const bool can_be_on_disk = fills_files(*options.about);
   if (!options.on_disk) {
     const std::string what = fmt::format("a {} filter for {} keys", options.family, grouped(keys));
-    check_memory(bytes, what, "; --on-disk fills it in its file");
+    check_memory(bytes, what, can_be_on_disk ? "; --on-disk fills it in its file" : "");
   }
-  if (options.on_disk || bytes > physical_memory() / 5 * 4) return on_disk(options, request, hasher);
-  return std::make_unique<InMemory>(take(make_any(options.family, request, hasher)), options.output);
+  if (options.on_disk || (can_be_on_disk && bytes > physical_memory() / 5 * 4))
+    return on_disk(options, request, hasher);
+  return std::make_unique<InMemory>(take(make_builder(options.family, request, hasher, build_options(options))),
+                                    options.output);
 }
 
 struct Built {
@@ -202,23 +243,27 @@ unsigned threads_for(const Options& options, std::uint64_t blocks) {
 Built build_mapped(const Options& options, Keys& keys, const AnyHasher& hasher) {
   Built built;
   built.threads = threads_for(options, keys.stored_bytes() >> 20);
-  const bool count_first = options.keys_expected == 0;
+  const bool count_first = options.keys_expected == 0 && options.about->sized_first;
   built.record.capacity = count_first ? keys.count(built.threads) : options.keys_expected;
   built.filter = make(options, built.record.capacity, hasher);
-  Progress progress("building", keys.stored_bytes());
+  Progress progress(options.about->sized_first ? "building" : "reading", keys.stored_bytes());
   std::atomic<std::uint64_t> inserted{0};
-  {
+  struct NoRoom {};
+  try {
     const auto lanes = built.filter->lanes(built.threads);
     built.threads = keys.for_each_parallel(built.threads, progress, [&](unsigned thread, const Batch& batch) {
+      bool taken = true;
       if (options.keys.as == KeysAs::u64) {
         std::array<std::uint64_t, Parser::kColumn> digests;
         digest_keys(hasher, options.keys.as, batch.keys, digests);
-        lanes[thread]->insert_digests(std::span(digests).first(batch.keys.size()));
+        taken = lanes[thread]->insert_digests(std::span(digests).first(batch.keys.size()));
       } else {
-        lanes[thread]->insert(batch.keys);
+        taken = lanes[thread]->insert(batch.keys);
       }
+      if (!taken) throw NoRoom();
       inserted.fetch_add(batch.keys.size(), std::memory_order_relaxed);
     });
+  } catch (NoRoom) {  // save() will say why
   }
   built.record.keys = inserted;
   return built;
@@ -228,18 +273,31 @@ Built build_mapped(const Options& options, Keys& keys, const AnyHasher& hasher) 
 Built build_streamed(const Options& options, Keys& keys, const AnyHasher& hasher) {
   Built built;
   // Without a number of keys the best probe count is unknown: assume that the memory was meant for 10 bits a key.
-  built.record.capacity = options.keys_expected != 0 ? options.keys_expected : options.sizing.max_bytes * 8 / 10;
+  built.record.capacity = options.keys_expected != 0 || !options.about->sized_first
+                              ? options.keys_expected
+                              : options.sizing.max_bytes * 8 / 10;
   built.filter = make(options, built.record.capacity, hasher);
   Progress progress("building", keys.stored_bytes());
   const auto lanes = built.filter->lanes(1);
   std::array<std::uint64_t, Parser::kColumn> digests;
   keys.for_each(progress, [&](const Batch& batch, const Source*) {
     digest_keys(hasher, options.keys.as, batch.keys, digests);
-    lanes[0]->insert_digests(std::span(digests).first(batch.keys.size()));
     built.record.keys += batch.keys.size();
-    return true;
+    return lanes[0]->insert_digests(std::span(digests).first(batch.keys.size()));
   });
   return built;
+}
+
+// One after the other.
+Built build_in_order(const Options& options, Keys& keys, const AnyHasher& hasher) {
+  if (keys.all_mapped() && options.about->sized_first && options.keys_expected == 0) {
+    Options counted = options;
+    counted.keys_expected = std::max<std::uint64_t>(keys.count(threads_for(options, keys.stored_bytes() >> 20)), 1);
+    return build_streamed(counted, keys, hasher);
+  }
+  if (options.about->sized_first && options.keys_expected == 0)
+    fail("--filter {}: from a pipe it needs --keys-expected", options.family);
+  return build_streamed(options, keys, hasher);
 }
 
 // From a pipe, when nothing is known.
@@ -269,7 +327,7 @@ Built build_from_digests(const Options& options, Keys& keys, const AnyHasher& ha
     while (!stop) {
       const std::size_t i = next++;
       if (i >= digests.pieces()) break;
-      lanes[thread]->insert_digests(digests.piece(i));
+      if (!lanes[thread]->insert_digests(digests.piece(i))) break;
       const std::size_t count = digests.piece(i).size();
       digests.drop(i);
       try {
@@ -304,7 +362,8 @@ void report(const Options& options, const Keys& keys, const Built& built, const 
   out.write(bold(options.output) + "\n");
   row("keys", fmt::format("{}, about {} distinct, from {}", grouped(built.record.keys), grouped(d.keys_estimated),
                           keys.names()));
-  row("filter", fmt::format("{}, {} probe{}, {}", d.family, d.probes, d.probes == 1 ? "" : "s", d.hash));
+  const std::string probes = d.probes == 0 ? "" : fmt::format(", {} probe{}", d.probes, d.probes == 1 ? "" : "s");
+  row("filter", fmt::format("{}{}, {}", d.family, probes, d.hash));
   row("size",
       fmt::format("{} bytes{}", grouped(d.bytes), count == 0 ? "" : fmt::format(", {:.2f} bits a key", bits_per_key)));
   row("fpr", fmt::format("{} predicted", percent(d.fpr)));
@@ -326,16 +385,24 @@ void check_not_an_input(const Options& options) {
 int run(Options& options) {
   const auto begin = std::chrono::steady_clock::now();
   check_output(options.output);
+  if (options.family == "smallest") options.family = "ribbon";
+  options.about = find_family(options.family);
   check_room(options.sizing, options.family);
+  if (options.on_disk && !fills_files(*options.about)) fail("--on-disk: a {} filter is built in memory", options.family);
+  if (options.guard_bits != 0 && !options.about->erases)
+    fail("--guard-bits: a {} filter does not erase", options.family);
   const AnyHasher hasher = hasher_of(options);
   read_stdin_if_none(options.keys);
   check_not_an_input(options);
   Keys keys(options.keys);
   const bool size_is_known = options.keys_expected != 0 || options.sizing.max_bytes != 0;
-  const Built built = keys.all_mapped() ? build_mapped(options, keys, hasher)
-                      : size_is_known   ? build_streamed(options, keys, hasher)
-                                        : build_from_digests(options, keys, hasher);
-  if (options.keys_expected != 0 && built.record.keys > options.keys_expected) {
+  const bool streams = size_is_known || !options.about->sized_first;
+  const Built built = options.about->in_order ? build_in_order(options, keys, hasher)
+                      : keys.all_mapped()     ? build_mapped(options, keys, hasher)
+                      : streams               ? build_streamed(options, keys, hasher)
+                                              : build_from_digests(options, keys, hasher);
+  if (options.about->sized_first && !options.about->in_order && options.keys_expected != 0 &&
+      built.record.keys > options.keys_expected) {
     warn(fmt::format("{} keys came, {} were expected: the false-positive rate is higher than asked for",
                      grouped(built.record.keys), grouped(options.keys_expected)));
   }
@@ -350,15 +417,24 @@ int run(Options& options) {
 Command::Run build_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("-o,--output", options->output, "The file to write")->type_name("FILE")->required();
-  add_words(
-      app, "--filter", options->family, {"line", "block", "classic"},
-      "line: all probes of a key in one cache line (default); block: half a line, the layout of Parquet; classic: "
-      "smallest and slowest");
+  add_words(app, "--filter", options->family,
+            {"line", "block", "classic", "counting", "scalable", "cuckoo", "quotient", "window", "fuse", "ribbon",
+             "smallest"},
+            "line: all probes of a key in one cache line (default); block: half a line, the layout of Parquet; classic: "
+            "the smallest Bloom filter, and the slowest; counting, cuckoo, quotient: keys can be removed; scalable: "
+            "grows; window: remembers the last --keys-expected keys; fuse, ribbon: built once, smaller than any of "
+            "these, ribbon within 2 % of the limit (smallest is another name for it). perhaps size compares them");
   declare_sizing(app, options->sizing);
   add_count(
       app, "--keys-expected", options->keys_expected, "N",
       "Make room for N keys: nothing is counted or kept beforehand, and filters made for the same N can be merged");
   declare_threads(app, options->threads);
+  add_count(app, "--guard-bits", options->guard_bits, "G",
+            "counting, cuckoo, quotient: store G bits more of each key, which only remove looks at: a key that was never "
+            "added then removes another one 2^G times less often");
+  add_count(app, "--memory", options->memory, "BYTES",
+            "fuse, ribbon: keep at most BYTES of digests in memory, the others in a temporary file (TMPDIR); default: "
+            "8 bytes a key, all in memory");
   app.add_flag("--on-disk", options->on_disk,
                "Fill the filter in its file instead of in memory; so it is if it takes more than 80 % of the memory");
   app.add_option("--seed", options->seed, "Seed of the hash; default: 0")->type_name("S");

@@ -51,6 +51,7 @@ const Command* find_command(std::string_view name) noexcept;
 Command::Run build_command(CLI::App&);
 Command::Run query_command(CLI::App&);
 Command::Run add_command(CLI::App&);
+Command::Run remove_command(CLI::App&);
 Command::Run info_command(CLI::App&);
 Command::Run merge_command(CLI::App&);
 Command::Run fold_command(CLI::App&);

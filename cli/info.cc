@@ -54,7 +54,7 @@ void print(Out& out, const std::string& path, const Description& d, bool verifie
           ? fmt::format(", {:.2f} bits a key", static_cast<double>(d.bits) / static_cast<double>(*d.keys))
           : "";
   row("size", fmt::format("{} bytes{}", grouped(d.bytes), per_key));
-  row("probes", std::to_string(d.probes));
+  if (d.probes != 0) row("probes", std::to_string(d.probes));
   for (const auto& [name, value] : d.more) row(name, value);
   row("fill", fmt::format("{} {:.1f} %", bar(d.fill, 30), d.fill * 100));
   row("fpr", fmt::format("{} now{}", percent(d.fpr),

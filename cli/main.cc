@@ -38,6 +38,10 @@ constexpr Examples kAdd = {
     "perhaps add seen.perhaps more.txt",
     "perhaps add seen.perhaps -e hello -e world",
 };
+constexpr Examples kRemove = {
+    "perhaps build --filter cuckoo -o live.perhaps keys.txt",
+    "perhaps remove live.perhaps more.txt",
+};
 constexpr Examples kMerge = {
     "perhaps merge -o all.perhaps monday.perhaps tuesday.perhaps",
     "perhaps merge --intersect -o both.perhaps monday.perhaps tuesday.perhaps",
@@ -78,6 +82,11 @@ constexpr Command kCommands[] = {
      "add to the same file waits for the first. A filter "
      "that is given many more keys than it was made for answers perhaps too often: add warns of that.",
      kAdd, &add_command},
+    {"remove", "take keys out of a filter file",
+     "For counting, cuckoo and quotient filters. Remove only keys that were added: a key that was never added is mostly "
+     "recognised as such, but with the probability of the filter's false-positive rate it looks present, and another "
+     "key that shares its place in the filter is removed instead.",
+     kRemove, &remove_command},
     {"info", "tell everything about filter files", "", kInfo, &info_command},
     {"merge", "unite filters, or intersect them",
      "The filters must have the same family, size and hash: build them with the same --keys-expected. The union is "

@@ -305,7 +305,7 @@ void check_memory(std::uint64_t bytes, const std::string& what, std::string_view
   }
 }
 
-void save_filter(const AnyMutable& filter, const std::string& path, Record record) {
+void save_filter(const AnyOwner& filter, const std::string& path, Record record) {
   const Saving saving;
   take(filter.save(path, record));
 }

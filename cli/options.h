@@ -109,7 +109,7 @@ Description capped(Description d, std::optional<std::uint64_t> keys);
 void check_memory(std::uint64_t bytes, const std::string& what, std::string_view advice = "");
 std::uint64_t physical_memory() noexcept;
 // Writes the file atomically; Ctrl-C meanwhile leaves the old one, and no temporary file.
-void save_filter(const AnyMutable& filter, const std::string& path, Record record);
+void save_filter(const AnyOwner& filter, const std::string& path, Record record);
 // Warns if the rate is more than twice what it was meant to be. `record` is newer than the one in `d`.
 void warn_if_saturated(const std::string& path, const Description& d, Record record);
 

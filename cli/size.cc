@@ -12,11 +12,19 @@ struct Options {
   bool json = false;
 };
 
+// What can be done with it once it is built.
+std::string abilities(const Family& family) {
+  std::string text = family.grows ? "add" : "";
+  if (family.erases) text += ", remove";
+  if (family.merges) text += ", merge";
+  return text;
+}
+
 int run(const Options& options) {
   const Request request = options.sizing.request(options.keys);
   std::vector<std::string> objects;
   std::vector<std::vector<std::string>> rows = {
-      {"family", "bits/key", "bytes", "", "probes", "fpr", "above limit", ""}};
+      {"family", "bits/key", "bytes", "", "fpr", "above limit", "can", ""}};
   for (const SizeRow& row : size_table(request)) {
     if (request.max_bytes != 0 && request.max_bytes < smallest_bytes(row.family)) continue;
     const double bits_per_key = static_cast<double>(row.bits) / static_cast<double>(options.keys);
@@ -26,12 +34,14 @@ int run(const Options& options) {
       Json json;
       json.add("family", row.family).add("keys", options.keys).add("bits", row.bits).add("bytes", row.bytes);
       json.add("bits_per_key", bits_per_key).add("probes", row.probes).add("fpr", row.fpr);
-      json.add("bits_per_key_limit", limit).add("above_limit", above).add("summary", row.summary);
+      json.add("bits_per_key_limit", limit).add("above_limit", above);
+      json.add("summary", find_family(row.family)->summary);
       objects.push_back(json.text());
     } else {
       rows.push_back({std::string(row.family), fmt::format("{:.2f}", bits_per_key), grouped(row.bytes),
-                      bytes_text(static_cast<double>(row.bytes)), std::to_string(row.probes), percent(row.fpr),
-                      limit > 0.01 ? fmt::format("+{:.0f} %", above * 100) : "-", ""});
+                      bytes_text(static_cast<double>(row.bytes)), percent(row.fpr),
+                      limit > 0.01 ? fmt::format("+{:.{}f} %", above * 100, above < 0.0995 ? 1 : 0) : "-",
+                      abilities(*find_family(row.family)), ""});
     }
   }
   Out out;
@@ -39,7 +49,7 @@ int run(const Options& options) {
     out.write(Json::array(objects) + "\n");
     return kYes;
   }
-  out.write(table(rows, "lrrrrrrl"));
+  out.write(table(rows, "lrrrrrll"));
   out.write(dim("limit: no filter can do with fewer than log2(1/fpr) bits a key") + "\n");
   return kYes;
 }

@@ -1,6 +1,9 @@
 #include "perhaps/any_filter.h"
 
-#include "any_flat.h"
+#include <algorithm>
+#include <array>
+
+#include "any_builder.h"
 #include "perhaps/container.h"
 
 namespace perhaps {
@@ -22,29 +25,115 @@ void hash_many(const AnyHasher& hasher, std::span<const Bytes> keys, std::span<s
       hasher);
 }
 
-Result<std::unique_ptr<AnyMutable>> make_any(std::string_view family, const Request& request, const AnyHasher& hasher) {
-  std::unique_ptr<AnyMutable> made;
+namespace {
+
+constexpr std::array kFamilies = {
+    Family{.name = "line",
+           .summary = "one cache line a key; the default",
+           .sized_first = true,
+           .in_order = false,
+           .grows = true,
+           .erases = false,
+           .merges = true},
+    Family{.name = "block",
+           .summary = "half a line, fastest single lookup, Parquet's layout",
+           .sized_first = true,
+           .in_order = false,
+           .grows = true,
+           .erases = false,
+           .merges = true},
+    Family{.name = "classic",
+           .summary = "classic Bloom: smallest of the three, slowest",
+           .sized_first = true,
+           .in_order = false,
+           .grows = true,
+           .erases = false,
+           .merges = true},
+};
+
+Error unknown(std::string_view family) {
+  return {Errc::unsupported, "no filter family is called '" + std::string(family) + "'"};
+}
+
+// Calls use.operator()<L>() for the layout of that name; false: there is none.
+template <class Use>
+bool for_layout(std::string_view family, Use use) {
+  bool found = false;
   for_each_layout([&]<class L>() {
     if (L::family != family) return;
+    found = true;
+    use.template operator()<L>();
+  });
+  return found;
+}
+
+}  // namespace
+
+std::span<const Family> families() noexcept { return kFamilies; }
+
+const Family* find_family(std::string_view name) noexcept {
+  const auto found = std::ranges::find(kFamilies, name, &Family::name);
+  return found == kFamilies.end() ? nullptr : &*found;
+}
+
+Result<std::unique_ptr<AnyMutable>> make_any(std::string_view family, const Request& request, const AnyHasher& hasher) {
+  Result<std::unique_ptr<AnyMutable>> made = unknown(family);
+  for_layout(family, [&]<class L>() {
+    if constexpr (MutableLayout<L>) {
+      std::visit(
+          [&]<class H>(const H& h) {
+            made = std::unique_ptr<AnyMutable>(std::make_unique<AnyFlatOwner<L, H>>(
+                Flat<L, H>(request, h), Record{.keys = 0, .capacity = request.keys}));
+          },
+          hasher);
+    } else {
+      made = Error{Errc::unsupported, "a " + std::string(family) + " filter is built from all of its keys at once"};
+    }
+  });
+  return made;
+}
+
+Result<std::unique_ptr<AnyBuilder>> make_builder(std::string_view family, const Request& request,
+                                                 const AnyHasher& hasher, const BuildOptions& options) {
+  const Family* const about = find_family(family);
+  if (about == nullptr) return unknown(family);
+  if (about->in_order) {
+    auto empty = make_any(family, request, hasher);
+    if (!empty) return std::move(empty).error();
+    return std::unique_ptr<AnyBuilder>(std::make_unique<StreamBuilder>(*std::move(empty)));
+  }
+  std::unique_ptr<AnyBuilder> builder;
+  for_layout(family, [&]<class L>() {
     std::visit(
         [&]<class H>(const H& h) {
-          made =
-              std::make_unique<AnyFlatOwner<L, H>>(Flat<L, H>(request, h), Record{.keys = 0, .capacity = request.keys});
+          if constexpr (BitLayout<L>) {
+            builder = std::make_unique<BitBuilder<L, H>>(request, h);
+          } else if constexpr (StaticLayout<L>) {
+            builder = std::make_unique<FrozenBuilder<L, H>>(request, h, options);
+          } else {
+            builder = std::make_unique<SetBuilder<L, H>>(request, h);
+          }
         },
         hasher);
   });
-  if (made == nullptr) return Error{Errc::unsupported, "no filter family is called '" + std::string(family) + "'"};
-  return made;
+  return builder;
 }
 
 std::vector<SizeRow> size_table(const Request& request) {
   std::vector<SizeRow> rows;
   for_each_layout([&]<class L>() {
     const auto shape = L::Shape::for_keys(request);
+    std::uint64_t bytes = shape.bytes();
+    std::uint64_t bits = bits_of(shape);
+    if constexpr (StaticLayout<L>) {
+      // As if the keys fell on the shards evenly.
+      const std::uint64_t shards = std::uint64_t{1} << shape.shard_bits;
+      bytes = detail::directory_bytes(shape.shard_bits) + shards * L::shard_bytes(shape, (request.keys + shards - 1) / shards);
+      bits = bytes * 8;
+    }
     rows.push_back({.family = L::family,
-                    .summary = summary_of<L>(),
-                    .bytes = shape.bytes(),
-                    .bits = bits_of(shape),
+                    .bytes = bytes,
+                    .bits = bits,
                     .probes = probes_of(shape),
                     .fpr = shape.fpr(static_cast<double>(request.keys))});
   });

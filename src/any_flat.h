@@ -2,8 +2,10 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <optional>
 
+#include "any_family.h"
 #include "perhaps/algebra.h"
 #include "perhaps/any_filter.h"
 #include "perhaps/bulk.h"
@@ -11,27 +13,28 @@
 
 namespace perhaps {
 
-// The flat families, once. `use.template operator()<L>()` for each, in the order of `perhaps size`.
-template <class Use>
-void for_each_layout(Use use) {
-  use.template operator()<LineLayout>();
-  use.template operator()<BlockLayout>();
-  use.template operator()<BloomLayout<EnhancedDouble>>();
+// Plain words as the digests of a hasher, some at a time, for as long as `use` answers true.
+template <class H, class Use>
+bool in_digests(const H& hasher, std::span<const std::uint64_t> words, Use use) {
+  std::array<Digest<H>, 1024> digests;
+  for (std::size_t from = 0; from < words.size(); from += digests.size()) {
+    const auto some = words.subspan(from, std::min(digests.size(), words.size() - from));
+    for (std::size_t i = 0; i < some.size(); ++i) digests[i] = Digest<H>::made_by(hasher, some[i]);
+    if (!use(std::span<const Digest<H>>(digests.data(), some.size()))) return false;
+  }
+  return true;
 }
-
-template <class L>
-constexpr std::string_view summary_of() {
-  if constexpr (std::same_as<L, LineLayout>) return "one cache line a key; the default";
-  if constexpr (std::same_as<L, BlockLayout>) return "half a line, fastest single lookup, Parquet's layout";
-  if constexpr (std::same_as<L, BloomLayout<EnhancedDouble>>) return "classic Bloom: smallest of the three, slowest";
+// The same from keys.
+template <class H, class Use>
+bool in_digests(const H& hasher, std::span<const Bytes> keys, Use use) {
+  std::array<Digest<H>, 1024> digests;
+  for (std::size_t from = 0; from < keys.size(); from += digests.size()) {
+    const auto some = keys.subspan(from, std::min(digests.size(), keys.size() - from));
+    digests_of(hasher, some, std::span(digests));
+    if (!use(std::span<const Digest<H>>(digests.data(), some.size()))) return false;
+  }
+  return true;
 }
-
-inline std::uint64_t bits_of(BloomShape s) { return s.bits; }
-inline std::uint64_t bits_of(LineShape s) { return s.bits(); }
-inline std::uint64_t bits_of(BlockShape s) { return s.bits(); }
-inline std::uint32_t probes_of(BloomShape s) { return s.probes; }
-inline std::uint32_t probes_of(LineShape s) { return s.probes; }
-inline std::uint32_t probes_of(BlockShape) { return BlockShape::kProbes; }
 
 // A view that takes bare digests.
 template <class L, class H>
@@ -61,7 +64,7 @@ class FlatProbe final : public DigestProbe {
   FlatView<L, H> view_;
 };
 
-// What a view answers, for AnyFlatView and AnyFlatOwner alike. `Held` is FlatView<L, H> or Flat<L, H>.
+// What a view answers, for views and owners alike. `Held` is FlatView<L, H>, Flat<L, H> or Frozen<L, H>.
 template <class L, class H, class Base, class Held>
 class AnyFlatBase : public Base {
  public:
@@ -84,7 +87,7 @@ class AnyFlatBase : public Base {
 
   Description describe() const override {
     const auto shape = held_.shape();
-    const Condition now = condition_of(held_);
+    const Condition now = condition_now<L>(shape, held_.bytes(), record_);
     Description d;
     d.format = "perhaps";
     d.family = L::family;
@@ -100,8 +103,7 @@ class AnyFlatBase : public Base {
     d.probes = probes_of(shape);
     d.fill = now.fill;
     d.fpr = now.fpr;
-    if constexpr (std::same_as<L, LineLayout>) d.more.emplace_back("lines", std::to_string(shape.lines));
-    if constexpr (std::same_as<L, BlockLayout>) d.more.emplace_back("blocks", std::to_string(shape.blocks));
+    d.more = more_of(shape, held_.bytes());
     if constexpr (std::same_as<H, Hash>) d.more.emplace_back("seed", std::to_string(held_.hasher().seed()));
     return d;
   }
@@ -118,45 +120,104 @@ template <class L, class H>
 using AnyFlatView = AnyFlatBase<L, H, AnyFilter, FlatView<L, H>>;
 
 template <class L, class H>
-class AnyFlatOwner : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
+class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
   using Base = AnyFlatBase<L, H, AnyMutable, Flat<L, H>>;
   using View = FlatView<L, H>;
 
  public:
   using Base::Base;
 
-  void insert(std::span<const Bytes> keys) override {
-    this->held_.insert(keys);
-    this->record_.keys += keys.size();
+  Flat<L, H>& filter() noexcept { return this->held_; }
+  void add_to_record(std::uint64_t keys) noexcept { this->record_.keys += keys; }
+
+  std::size_t insert(std::span<const Bytes> keys) override {
+    std::size_t count = keys.size();
+    if constexpr (FillingLayout<L>) {
+      count = this->held_.insert(keys);
+    } else {
+      this->held_.insert(keys);
+    }
+    this->record_.keys += count;
+    return count;
+  }
+  std::size_t insert_digests(std::span<const std::uint64_t> digests) override {
+    std::size_t count = 0;
+    in_digests(this->held_.hasher(), digests, [&](auto some) {
+      std::size_t went_in = some.size();
+      if constexpr (FillingLayout<L>) {
+        went_in = this->held_.insert(some);
+      } else {
+        this->held_.insert(some);
+      }
+      count += went_in;
+      return went_in == some.size();
+    });
+    this->record_.keys += count;
+    return count;
   }
 
-  std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) override {
-    bulk_.emplace(this->held_, threads);
-    std::vector<std::unique_ptr<AnyLane>> result;
-    for (unsigned i = 0; i < threads; ++i) {
-      result.push_back(std::make_unique<Lane>(*bulk_, this->held_.hasher(), this->record_.keys));
+  Result<ErasedCounts> erase_digests(std::span<const std::uint64_t> digests) override {
+    if constexpr (ErasableLayout<L>) {
+      ErasedCounts counts;
+      in_digests(this->held_.hasher(), digests, [&](auto some) {
+        constexpr std::size_t kAhead = 16;
+        for (std::size_t i = 0; i < std::min(kAhead, some.size()); ++i) this->held_.prefetch(some[i]);
+        for (std::size_t i = 0; i < some.size(); ++i) {
+          if (i + kAhead < some.size()) this->held_.prefetch(some[i + kAhead]);
+          switch (this->held_.erase(some[i])) {
+            case Erased::removed:
+              ++counts.removed;
+              break;
+            case Erased::absent:
+              ++counts.absent;
+              break;
+            case Erased::kept:
+              ++counts.kept;
+              break;
+          }
+        }
+        return true;
+      });
+      this->record_.keys -= std::min(this->record_.keys, counts.removed + counts.kept);
+      return counts;
+    } else {
+      (void)digests;
+      return cannot("forget a key");
     }
-    return result;
   }
 
   Result<void> unite(const AnyFilter& other) override {
-    auto theirs = same_type(other);
-    if (!theirs) return std::move(theirs).error();
-    if (auto done = perhaps::unite(this->held_, *theirs); !done) return done;
-    this->record_.keys += other.record().keys;
-    return {};
+    if constexpr (requires(Flat<L, H> & into, View from) { perhaps::unite(into, from); }) {
+      auto theirs = same_type(other);
+      if (!theirs) return std::move(theirs).error();
+      if (auto done = perhaps::unite(this->held_, *theirs); !done) return done;
+      this->record_.keys += other.record().keys;
+      return {};
+    } else {
+      (void)other;
+      return cannot("be united");
+    }
   }
   Result<void> intersect(const AnyFilter& other) override {
-    auto theirs = same_type(other);
-    if (!theirs) return std::move(theirs).error();
-    if (auto done = perhaps::intersect(this->held_, *theirs); !done) return done;
-    this->record_.keys = std::min(this->record_.keys, other.record().keys);
-    return {};
+    if constexpr (BitLayout<L>) {
+      auto theirs = same_type(other);
+      if (!theirs) return std::move(theirs).error();
+      if (auto done = perhaps::intersect(this->held_, *theirs); !done) return done;
+      this->record_.keys = std::min(this->record_.keys, other.record().keys);
+      return {};
+    } else {
+      (void)other;
+      return cannot("be intersected");
+    }
   }
   Result<std::unique_ptr<AnyMutable>> fold() const override {
-    auto half = perhaps::fold(this->held_);
-    if (!half) return std::move(half).error();
-    return std::unique_ptr<AnyMutable>(std::make_unique<AnyFlatOwner>(*std::move(half), this->record_));
+    if constexpr (BitLayout<L>) {
+      auto half = perhaps::fold(this->held_);
+      if (!half) return std::move(half).error();
+      return std::unique_ptr<AnyMutable>(std::make_unique<AnyFlatOwner>(*std::move(half), this->record_));
+    } else {
+      return cannot("be folded");
+    }
   }
 
   Result<void> save(const std::string& path, Record record) const override {
@@ -164,47 +225,25 @@ class AnyFlatOwner : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
   }
 
  private:
-  class Lane : public AnyLane {
-   public:
-    // `count` is shared by the lanes.
-    Lane(BulkInsert<L, H>& bulk, H hasher, std::uint64_t& count) : lane_(bulk.lane()), hasher_(hasher), count_(count) {}
-    ~Lane() override { std::atomic_ref(count_).fetch_add(inserted_, std::memory_order_relaxed); }
-
-    void insert(std::span<const Bytes> keys) noexcept override {
-      in_batches(keys, [&](auto batch, auto out) { digests_of(hasher_, batch, out); });
-    }
-    void insert_digests(std::span<const std::uint64_t> digests) noexcept override {
-      in_batches(digests, [&](auto batch, auto out) {
-        for (std::size_t i = 0; i < batch.size(); ++i) out[i] = Digest<H>::made_by(hasher_, batch[i]);
-      });
-    }
-
-   private:
-    template <class T, class Make>
-    void in_batches(std::span<const T> all, Make make) noexcept {
-      inserted_ += all.size();
-      for (std::size_t from = 0; from < all.size(); from += digests_.size()) {
-        const auto batch = all.subspan(from, std::min(digests_.size(), all.size() - from));
-        make(batch, std::span(digests_));
-        lane_.insert(std::span<const Digest<H>>(digests_.data(), batch.size()));
-      }
-    }
-
-    typename BulkInsert<L, H>::Lane lane_;
-    H hasher_;
-    std::uint64_t& count_;
-    std::uint64_t inserted_ = 0;
-    std::array<Digest<H>, 1024> digests_;
-  };
-
   Result<View> same_type(const AnyFilter& other) const {
     if (const auto* probe = dynamic_cast<const FlatProbe<L, H>*>(other.digests())) return probe->view();
     const Description theirs = other.describe();
     return Error{Errc::mismatch, "the filters differ in kind: " + std::string(L::family) + " with " +
                                      std::string(H::name) + ", and " + theirs.family + " with " + theirs.hash};
   }
+  static Error cannot(const char* what) {
+    return {Errc::unsupported, "a " + std::string(L::family) + " filter cannot " + what};
+  }
+};
 
-  std::optional<BulkInsert<L, H>> bulk_;
+template <class L, class H>
+class AnyFrozen final : public AnyFlatBase<L, H, AnyOwner, Frozen<L, H>> {
+ public:
+  using AnyFlatBase<L, H, AnyOwner, Frozen<L, H>>::AnyFlatBase;
+
+  Result<void> save(const std::string& path, Record record) const override {
+    return perhaps::save(path, this->held_, record);
+  }
 };
 
 }  // namespace perhaps

@@ -521,16 +521,20 @@ std::unique_ptr<AnyFilter> File::any() const {
 }
 
 Result<std::unique_ptr<AnyMutable>> File::load() const {
-  std::unique_ptr<AnyMutable> filter;
+  Result<std::unique_ptr<AnyMutable>> filter = Error{
+      Errc::unsupported, name_ + ": a " + std::string(name_of(header_.kind)) + " filter takes no more keys: build another"};
   for_each_layout([&]<class L>() {
-    if (L::kind != header_.kind) return;
-    std::visit(
-        [&]<class H>(const H&) {
-          auto view = as<FlatView<L, H>>();
-          assert(view);
-          filter = std::make_unique<AnyFlatOwner<L, H>>(Flat<L, H>(*view), header_.record);
-        },
-        hasher_);
+    if constexpr (MutableLayout<L>) {
+      if (L::kind != header_.kind) return;
+      std::visit(
+          [&]<class H>(const H&) {
+            auto view = as<FlatView<L, H>>();
+            assert(view);
+            filter = std::unique_ptr<AnyMutable>(
+                std::make_unique<AnyFlatOwner<L, H>>(Flat<L, H>(*view), header_.record));
+          },
+          hasher_);
+    }
   });
   return filter;
 }

@@ -31,7 +31,8 @@ RANK_OF = {name: rank for rank, names in RANK.items() for name in names}
 # Folders, and which others of ours each may include. Tests, benchmarks and fuzz targets look behind the API.
 MAY_INCLUDE = {
     "include/perhaps": ["perhaps/"],
-    "src": ["perhaps/", "kernel/", "hash/", "build/", "sizing/", "any_flat.h", "numbers.h"],
+    "src": ["perhaps/", "kernel/", "hash/", "build/", "sizing/", "any_flat.h", "any_builder.h", "any_family.h",
+            "numbers.h"],
     "cli": ["perhaps/", "cli/"],
     "examples": ["perhaps/"],
 }

@@ -13,6 +13,7 @@
 #include "perhaps/filter.h"
 #include "perhaps/result.h"
 #include "perhaps/sizing.h"
+#include "perhaps/static.h"
 
 namespace perhaps {
 
@@ -75,41 +76,82 @@ class PERHAPS_API AnyFilter {
   virtual const DigestProbe* digests() const noexcept { return nullptr; }
 };
 
-// One thread's way into a filter that several threads fill. Everything is inserted once the lane is gone.
-class PERHAPS_API AnyLane {
+// Owns its memory: what was built, or loaded.
+class PERHAPS_API AnyOwner : public AnyFilter {
  public:
-  virtual ~AnyLane() = default;
-  virtual void insert(std::span<const Bytes> keys) noexcept = 0;
-  virtual void insert_digests(std::span<const std::uint64_t> digests) noexcept = 0;
+  // Writes our own file (container.h), atomically.
+  virtual Result<void> save(const std::string& path, Record record) const = 0;
 };
 
-// Owns its memory and takes keys. Its record counts insertions; a union adds the counts, and an intersection holds at
-// most the smaller of the two.
-class PERHAPS_API AnyMutable : public AnyFilter {
+// What became of many keys that were to be erased.
+struct ErasedCounts {
+  std::uint64_t removed = 0;
+  std::uint64_t absent = 0;
+  std::uint64_t kept = 0;
+};
+
+// Takes keys. Its record counts insertions less removals; a union adds the counts, and an intersection holds at most
+// the smaller of the two. What a family cannot do is refused as `unsupported`.
+class PERHAPS_API AnyMutable : public AnyOwner {
  public:
-  virtual void insert(std::span<const Bytes> keys) = 0;
-  // For `threads` threads that each hold a lane. Until the last lane is gone the filter must not be used otherwise
-  // (bulk.h), nor be asked for lanes again, nor die.
-  virtual std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) = 0;
+  // How many went in: fewer than there are if it is full. Throws std::bad_alloc if it grows.
+  [[nodiscard]] virtual std::size_t insert(std::span<const Bytes> keys) = 0;
+  [[nodiscard]] virtual std::size_t insert_digests(std::span<const std::uint64_t> digests) = 0;
+  virtual Result<ErasedCounts> erase_digests(std::span<const std::uint64_t> digests) = 0;
 
   // *this becomes the union / the approximate intersection; refused unless family, shape and hasher are the same.
   virtual Result<void> unite(const AnyFilter& other) = 0;
   virtual Result<void> intersect(const AnyFilter& other) = 0;
   // Half the size.
   virtual Result<std::unique_ptr<AnyMutable>> fold() const = 0;
-
-  // Writes our own file (container.h), atomically.
-  virtual Result<void> save(const std::string& path, Record record) const = 0;
 };
 
-// `family`: "line", "block", "classic". Unknown -> unsupported. Throws std::bad_alloc.
+// One thread's way into a filter that several threads fill. Everything is in once the lane is gone.
+class PERHAPS_API AnyLane {
+ public:
+  virtual ~AnyLane() = default;
+  // False: no more can be taken; finish() will say why.
+  [[nodiscard]] virtual bool insert(std::span<const Bytes> keys) noexcept = 0;
+  [[nodiscard]] virtual bool insert_digests(std::span<const std::uint64_t> digests) noexcept = 0;
+};
+
+// From keys to a filter of any family:
+//   bits          line, block, classic: sized for request.keys, then filled through all lanes at once
+//   whole sets    fuse, ribbon, counting, cuckoo, quotient: the digests are collected, made distinct and counted;
+//                 request.keys is not looked at unless it is larger
+//   streams       scalable, window: keys go in in the order of arrival, so there is only one lane
+class PERHAPS_API AnyBuilder {
+ public:
+  virtual ~AnyBuilder() = default;
+  // Once; `threads` of them at most.
+  virtual std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) = 0;
+  // Once, when the last lane is gone.
+  virtual Result<std::unique_ptr<AnyOwner>> finish() = 0;
+};
+
+// What each family can do, for tools that choose one.
+struct Family {
+  std::string_view name;
+  std::string_view summary;
+  bool sized_first;  // must know the number of keys before the first one
+  bool in_order;     // keys go in in order of arrival
+  bool grows;        // takes more keys once it is built
+  bool erases;
+  bool merges;
+};
+PERHAPS_API std::span<const Family> families() noexcept;
+PERHAPS_API const Family* find_family(std::string_view name) noexcept;
+
+// Unknown -> unsupported. Throws std::bad_alloc.
+PERHAPS_API Result<std::unique_ptr<AnyBuilder>> make_builder(std::string_view family, const Request& request,
+                                                             const AnyHasher& hasher, const BuildOptions& options = {});
+// An empty filter. A static family is `unsupported`: those are built.
 PERHAPS_API Result<std::unique_ptr<AnyMutable>> make_any(std::string_view family, const Request& request,
                                                          const AnyHasher& hasher);
 
 // One row of `perhaps size`: what each family would need.
 struct SizeRow {
   std::string_view family;
-  std::string_view summary;
   std::uint64_t bytes;
   std::uint64_t bits;
   std::uint32_t probes;

@@ -22,6 +22,7 @@ enum class Errc : std::uint8_t {
   bad_parameter,  // a number outside its range, or a header that contradicts itself
   bad_key,        // a keyed filter opened without its key, or with another one
   mismatch,       // two filters that cannot be combined
+  full,           // no room for another key
   unsupported,    // well-formed, but not something this build can do
   io,             // the operating system said no
 };

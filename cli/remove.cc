@@ -1,0 +1,91 @@
+// perhaps remove: takes keys out of a filter that can forget, in a new file that replaces the old one.
+#include <array>
+
+#include "command.h"
+#include "keys.h"
+#include "options.h"
+#include "print.h"
+
+namespace perhaps::cli {
+namespace {
+
+struct Options {
+  std::string filter;
+  KeyOptions keys;
+  Keyed keyed;
+  bool json = false;
+};
+
+int run(Options& options) {
+  check_replaceable(options.filter);
+  FileLock lock(options.filter);
+  Record record;
+  std::unique_ptr<AnyMutable> filter;
+  AnyHasher hasher;
+  {
+    const Opened opened = open_filter(options.filter, {.keyed = options.keyed});
+    const Family* family = find_family(name_of(opened.file.header().kind));
+    if (family == nullptr || !family->erases) {
+      fail("{}: a {} filter cannot forget a key; --filter counting, cuckoo and quotient can", options.filter,
+           name_of(opened.file.header().kind));
+    }
+    record = opened.file.header().record;
+    hasher = opened.file.hasher();
+    filter = load_filter(opened.file);
+  }
+  const double fpr = filter->describe().fpr;
+  read_stdin_if_none(options.keys);
+  Keys keys(options.keys);
+
+  std::uint64_t asked = 0;
+  ErasedCounts counts;
+  {
+    Progress progress("removing", keys.stored_bytes());
+    std::array<std::uint64_t, Parser::kColumn> digests;
+    keys.for_each(progress, [&](const Batch& batch, const Source*) {
+      const auto mine = std::span(digests).first(batch.keys.size());
+      digest_keys(hasher, options.keys.as, batch.keys, mine);
+      const ErasedCounts some = take(filter->erase_digests(mine));
+      counts.removed += some.removed;
+      counts.absent += some.absent;
+      counts.kept += some.kept;
+      asked += batch.keys.size();
+      return true;
+    });
+  }
+  record.keys = filter->record().keys;
+  save_filter(*filter, options.filter, record);
+  lock.release();
+
+  const Description d = capped(filter->describe(), record.keys);
+  if (options.json) {
+    Json json;
+    json.add("file", options.filter).add("given", asked).add("removed", counts.removed).add("absent", counts.absent);
+    json.add("kept", counts.kept).add("keys", record.keys).add("fill", d.fill).add("fpr", d.fpr);
+    Out().write(json.text() + "\n");
+  } else {
+    const std::string kept = counts.kept == 0 ? "" : fmt::format(", {} kept (saturated)", grouped(counts.kept));
+    Out().write(fmt::format("{}: {} removed, {} were not there{}; {} keys now, fpr {}\n", options.filter,
+                            grouped(counts.removed), grouped(counts.absent), kept, grouped(record.keys),
+                            percent(d.fpr)));
+  }
+  if (counts.absent != 0) {
+    warn(fmt::format("{} of the keys had never been added: one in {} such keys looks present, and takes another key out "
+                     "with it (--guard-bits of build makes that rarer)",
+                     grouped(counts.absent), fpr > 0 ? grouped(1 / fpr) : std::string("very many")));
+  }
+  return kYes;
+}
+
+}  // namespace
+
+Command::Run remove_command(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("filter", options->filter, "The filter file")->type_name("FILTER")->required();
+  declare_json(app, options->json);
+  declare_keyed(app, options->keyed);
+  declare_keys(app, options->keys);
+  return [options] { return run(*options); };
+}
+
+}  // namespace perhaps::cli

@@ -1,0 +1,53 @@
+// The families that are one run of bytes, once, and what the run-time interface must know of each beyond its layout.
+#pragma once
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perhaps/algebra.h"
+#include "perhaps/any_filter.h"
+#include "perhaps/static.h"
+
+namespace perhaps {
+
+// `use.template operator()<L>()` for each, in the order of `perhaps size`.
+template <class Use>
+void for_each_layout(Use use) {
+  use.template operator()<LineLayout>();
+  use.template operator()<BlockLayout>();
+  use.template operator()<BloomLayout<EnhancedDouble>>();
+}
+
+inline std::uint64_t bits_of(BloomShape s) { return s.bits; }
+template <class Shape>
+std::uint64_t bits_of(const Shape& s) {
+  return s.bytes() * 8;
+}
+
+inline std::uint32_t probes_of(BlockShape) { return BlockShape::kProbes; }
+template <class Shape>
+std::uint32_t probes_of(const Shape& s) {
+  if constexpr (requires { s.probes; }) return s.probes;
+  return 0;
+}
+
+using More = std::vector<std::pair<std::string, std::string>>;
+inline More more_of(BloomShape, Bytes) { return {}; }
+inline More more_of(LineShape s, Bytes) { return {{"lines", std::to_string(s.lines)}}; }
+inline More more_of(BlockShape s, Bytes) { return {{"blocks", std::to_string(s.blocks)}}; }
+
+template <class L>
+Condition condition_now(const typename L::Shape& shape, Bytes table, const Record& record) {
+  if constexpr (requires { condition_of(shape, table); }) {
+    return condition_of(shape, table);
+  } else if constexpr (CountedLayout<L>) {
+    const auto keys = static_cast<double>(L::keys(shape, table.data()));
+    return {.fill = keys / static_cast<double>(shape.capacity()), .fpr = shape.fpr(keys), .keys = keys};
+  } else {
+    // Static: built for exactly its distinct keys.
+    const auto keys = static_cast<double>(record.capacity);
+    return {.fill = 1, .fpr = shape.fpr(keys), .keys = keys};
+  }
+}
+
+}  // namespace perhaps
