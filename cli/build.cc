@@ -273,9 +273,8 @@ Built build_mapped(const Options& options, Keys& keys, const AnyHasher& hasher) 
 Built build_streamed(const Options& options, Keys& keys, const AnyHasher& hasher) {
   Built built;
   // Without a number of keys the best probe count is unknown: assume that the memory was meant for 10 bits a key.
-  built.record.capacity = options.keys_expected != 0 || !options.about->sized_first
-                              ? options.keys_expected
-                              : options.sizing.max_bytes * 8 / 10;
+  built.record.capacity = options.keys_expected != 0 || !options.about->sized_first ? options.keys_expected
+                                                                                    : options.sizing.max_bytes * 8 / 10;
   built.filter = make(options, built.record.capacity, hasher);
   Progress progress("building", keys.stored_bytes());
   const auto lanes = built.filter->lanes(1);
@@ -388,7 +387,8 @@ int run(Options& options) {
   if (options.family == "smallest") options.family = "ribbon";
   options.about = find_family(options.family);
   check_room(options.sizing, options.family);
-  if (options.on_disk && !fills_files(*options.about)) fail("--on-disk: a {} filter is built in memory", options.family);
+  if (options.on_disk && !fills_files(*options.about))
+    fail("--on-disk: a {} filter is built in memory", options.family);
   if (options.guard_bits != 0 && !options.about->erases)
     fail("--guard-bits: a {} filter does not erase", options.family);
   const AnyHasher hasher = hasher_of(options);
@@ -417,21 +417,23 @@ int run(Options& options) {
 Command::Run build_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("-o,--output", options->output, "The file to write")->type_name("FILE")->required();
-  add_words(app, "--filter", options->family,
-            {"line", "block", "classic", "counting", "scalable", "cuckoo", "quotient", "window", "fuse", "ribbon",
-             "smallest"},
-            "line: all probes of a key in one cache line (default); block: half a line, the layout of Parquet; classic: "
-            "the smallest Bloom filter, and the slowest; counting, cuckoo, quotient: keys can be removed; scalable: "
-            "grows; window: remembers the last --keys-expected keys; fuse, ribbon: built once, smaller than any of "
-            "these, ribbon within 2 % of the limit (smallest is another name for it). perhaps size compares them");
+  add_words(
+      app, "--filter", options->family,
+      {"line", "block", "classic", "counting", "scalable", "cuckoo", "quotient", "window", "fuse", "ribbon",
+       "smallest"},
+      "line: all probes of a key in one cache line (default); block: half a line, the layout of Parquet; classic: "
+      "the smallest Bloom filter, and the slowest; counting, cuckoo, quotient: keys can be removed; scalable: "
+      "grows; window: remembers the last --keys-expected keys; fuse, ribbon: built once, smaller than any of "
+      "these, ribbon within 2 % of the limit (smallest is another name for it). perhaps size compares them");
   declare_sizing(app, options->sizing);
   add_count(
       app, "--keys-expected", options->keys_expected, "N",
       "Make room for N keys: nothing is counted or kept beforehand, and filters made for the same N can be merged");
   declare_threads(app, options->threads);
-  add_count(app, "--guard-bits", options->guard_bits, "G",
-            "counting, cuckoo, quotient: store G bits more of each key, which only remove looks at: a key that was never "
-            "added then removes another one 2^G times less often");
+  add_count(
+      app, "--guard-bits", options->guard_bits, "G",
+      "counting, cuckoo, quotient: store G bits more of each key, which only remove looks at: a key that was never "
+      "added then removes another one 2^G times less often");
   add_count(app, "--memory", options->memory, "BYTES",
             "fuse, ribbon: keep at most BYTES of digests in memory, the others in a temporary file (TMPDIR); default: "
             "8 bytes a key, all in memory");

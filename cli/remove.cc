@@ -70,9 +70,10 @@ int run(Options& options) {
                             percent(d.fpr)));
   }
   if (counts.absent != 0) {
-    warn(fmt::format("{} of the keys had never been added: one in {} such keys looks present, and takes another key out "
-                     "with it (--guard-bits of build makes that rarer)",
-                     grouped(counts.absent), fpr > 0 ? grouped(1 / fpr) : std::string("very many")));
+    warn(
+        fmt::format("{} of the keys had never been added: one in {} such keys looks present, and takes another key out "
+                    "with it (--guard-bits of build makes that rarer)",
+                    grouped(counts.absent), fpr > 0 ? grouped(1 / fpr) : std::string("very many")));
   }
   return kYes;
 }

@@ -23,8 +23,7 @@ std::string abilities(const Family& family) {
 int run(const Options& options) {
   const Request request = options.sizing.request(options.keys);
   std::vector<std::string> objects;
-  std::vector<std::vector<std::string>> rows = {
-      {"family", "bits/key", "bytes", "", "fpr", "above limit", "can", ""}};
+  std::vector<std::vector<std::string>> rows = {{"family", "bits/key", "bytes", "", "fpr", "above limit", "can", ""}};
   for (const SizeRow& row : size_table(request)) {
     if (request.max_bytes != 0 && request.max_bytes < smallest_bytes(row.family)) continue;
     const double bits_per_key = static_cast<double>(row.bits) / static_cast<double>(options.keys);

@@ -59,7 +59,7 @@ void open(Bytes bytes, const perhaps::OpenOptions& options) {
   std::array<std::uint64_t, 2> of_copy{};
   question(**copy, keys, of_copy);
   demand(of_copy == answers);
-  (*copy)->insert(keys);
+  (void)(*copy)->insert(keys);
   question(**copy, keys, of_copy);
   demand(of_copy[0] == ~std::uint64_t{0} && of_copy[1] == (std::uint64_t{1} << 36) - 1);
   demand(static_cast<bool>((*copy)->unite(*filter)));

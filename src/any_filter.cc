@@ -128,7 +128,8 @@ std::vector<SizeRow> size_table(const Request& request) {
     if constexpr (StaticLayout<L>) {
       // As if the keys fell on the shards evenly.
       const std::uint64_t shards = std::uint64_t{1} << shape.shard_bits;
-      bytes = detail::directory_bytes(shape.shard_bits) + shards * L::shard_bytes(shape, (request.keys + shards - 1) / shards);
+      bytes = detail::directory_bytes(shape.shard_bits) +
+              shards * L::shard_bytes(shape, (request.keys + shards - 1) / shards);
       bits = bytes * 8;
     }
     rows.push_back({.family = L::family,

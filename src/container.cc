@@ -521,8 +521,9 @@ std::unique_ptr<AnyFilter> File::any() const {
 }
 
 Result<std::unique_ptr<AnyMutable>> File::load() const {
-  Result<std::unique_ptr<AnyMutable>> filter = Error{
-      Errc::unsupported, name_ + ": a " + std::string(name_of(header_.kind)) + " filter takes no more keys: build another"};
+  Result<std::unique_ptr<AnyMutable>> filter =
+      Error{Errc::unsupported,
+            name_ + ": a " + std::string(name_of(header_.kind)) + " filter takes no more keys: build another"};
   for_each_layout([&]<class L>() {
     if constexpr (MutableLayout<L>) {
       if (L::kind != header_.kind) return;
@@ -530,8 +531,8 @@ Result<std::unique_ptr<AnyMutable>> File::load() const {
           [&]<class H>(const H&) {
             auto view = as<FlatView<L, H>>();
             assert(view);
-            filter = std::unique_ptr<AnyMutable>(
-                std::make_unique<AnyFlatOwner<L, H>>(Flat<L, H>(*view), header_.record));
+            filter =
+                std::unique_ptr<AnyMutable>(std::make_unique<AnyFlatOwner<L, H>>(Flat<L, H>(*view), header_.record));
           },
           hasher_);
     }

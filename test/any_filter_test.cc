@@ -40,7 +40,7 @@ struct Keys {
   std::vector<Bytes> bytes;
 };
 
-std::string table_of(const AnyMutable& filter, const std::filesystem::path& scratch, std::optional<KeyedHash> secret) {
+std::string table_of(const AnyOwner& filter, const std::filesystem::path& scratch, std::optional<KeyedHash> secret) {
   EXPECT_TRUE(filter.save(scratch, {}));
   auto file = File::open(scratch, {.secret = secret});
   EXPECT_TRUE(file);
@@ -77,7 +77,7 @@ TEST_P(AnyFilterTest, AnswersOneKeyABatchAndAColumnAlike) {
   const Keys in("in", 1000);
   const Keys out("out", 1000);
   const auto filter = make({.keys = 1000});
-  filter->insert(in.bytes);
+  ASSERT_EQ(filter->insert(in.bytes), (in.bytes).size());
 
   std::vector<Bytes> mixed;
   for (std::size_t i = 0; i < 1000; ++i) mixed.push_back(i % 3 == 0 ? in.bytes[i] : out.bytes[i]);
@@ -106,7 +106,7 @@ TEST_P(AnyFilterTest, AnswersDigestsAsItAnswersTheirKeys) {
   const Keys in("in", 500);
   const Keys out("out", 500);
   const auto filter = make({.keys = 500, .fpr = 0.1});
-  filter->insert(in.bytes);
+  ASSERT_EQ(filter->insert(in.bytes), (in.bytes).size());
   const DigestProbe* probe = filter->digests();
   ASSERT_NE(probe, nullptr);
   EXPECT_EQ(probe->hasher(), hasher());
@@ -136,14 +136,15 @@ TEST_P(AnyFilterTest, AnswersDigestsAsItAnswersTheirKeys) {
 TEST_P(AnyFilterTest, LanesMakeTheSameBytesWhateverTheirNumber) {
   const Keys keys("key", 20'000);
   const auto alone = make({.keys = 20'000});
-  alone->insert(keys.bytes);
+  ASSERT_EQ(alone->insert(keys.bytes), (keys.bytes).size());
   const std::string expected = table_of(*alone, folder_ / "alone", secret());
   EXPECT_EQ(alone->record().keys, 20'000u);
 
   for (const unsigned threads : {1u, 2u, 3u}) {
-    const auto filter = make({.keys = 20'000});
+    const auto builder = make_builder(GetParam().family, {.keys = 20'000}, hasher());
+    ASSERT_TRUE(builder);
     {
-      auto lanes = filter->lanes(threads);
+      auto lanes = (*builder)->lanes(threads);
       ASSERT_EQ(lanes.size(), threads);
       std::vector<std::jthread> workers;
       for (unsigned t = 0; t < threads; ++t) {
@@ -151,39 +152,30 @@ TEST_P(AnyFilterTest, LanesMakeTheSameBytesWhateverTheirNumber) {
           const std::size_t from = 20'000 * t / threads;
           const auto mine = std::span(keys.bytes).subspan(from, 20'000 * (t + 1) / threads - from);
           // Half as keys and half as digests.
-          lane->insert(mine.first(mine.size() / 2));
+          EXPECT_TRUE(lane->insert(mine.first(mine.size() / 2)));
           std::vector<std::uint64_t> digests(mine.size() - mine.size() / 2);
-          hash_many(filter->digests()->hasher(), mine.subspan(mine.size() / 2), digests);
-          lane->insert_digests(digests);
+          hash_many(hasher(), mine.subspan(mine.size() / 2), digests);
+          EXPECT_TRUE(lane->insert_digests(digests));
         });
       }
     }
-    EXPECT_EQ(table_of(*filter, folder_ / "lanes", secret()), expected) << threads << " threads";
-    EXPECT_EQ(filter->record().keys, 20'000u);
+    const auto filter = (*builder)->finish();
+    ASSERT_TRUE(filter);
+    EXPECT_EQ(table_of(**filter, folder_ / "lanes", secret()), expected) << threads << " threads";
+    EXPECT_EQ((*filter)->record().keys, 20'000u);
   }
-}
-
-TEST_P(AnyFilterTest, LanesCanBeTakenAgain) {
-  const Keys keys("key", 3000);
-  const auto filter = make({.keys = 3000});
-  filter->lanes(2)[1]->insert(keys.first(1000));
-  filter->lanes(1)[0]->insert(std::span(keys.bytes).subspan(1000, 1000));
-  filter->insert(std::span(keys.bytes).subspan(2000));
-  EXPECT_TRUE(filter->lanes(0).empty());
-  for (const Bytes& key : keys.bytes) EXPECT_TRUE(filter->may_contain(key));
-  EXPECT_EQ(filter->record().keys, 3000u);
 }
 
 TEST_P(AnyFilterTest, UnionIsTheFilterOfBothKeyLists) {
   const Keys a("a", 500);
   const Keys b("b", 700);
   const auto both = make({.keys = 1200});
-  both->insert(a.bytes);
-  both->insert(b.bytes);
+  ASSERT_EQ(both->insert(a.bytes), (a.bytes).size());
+  ASSERT_EQ(both->insert(b.bytes), (b.bytes).size());
   const auto left = make({.keys = 1200});
   const auto right = make({.keys = 1200});
-  left->insert(a.bytes);
-  right->insert(b.bytes);
+  ASSERT_EQ(left->insert(a.bytes), (a.bytes).size());
+  ASSERT_EQ(right->insert(b.bytes), (b.bytes).size());
   ASSERT_TRUE(left->unite(*right));
   EXPECT_EQ(table_of(*left, folder_ / "x", secret()), table_of(*both, folder_ / "y", secret()));
   EXPECT_EQ(left->record().keys, 1200u);
@@ -196,9 +188,11 @@ TEST_P(AnyFilterTest, IntersectionKeepsTheCommonKeysAndFewOthers) {
   const Keys b("b", 400);
   const auto left = make({.keys = 2000, .fpr = 0.001});
   const auto right = make({.keys = 2000, .fpr = 0.001});
-  for (const auto& filter : {left.get(), right.get()}) filter->insert(common.bytes);
-  left->insert(a.bytes);
-  right->insert(b.bytes);
+  for (const auto& filter : {left.get(), right.get()}) {
+    ASSERT_EQ(filter->insert(common.bytes), common.bytes.size());
+  }
+  ASSERT_EQ(left->insert(a.bytes), (a.bytes).size());
+  ASSERT_EQ(right->insert(b.bytes), (b.bytes).size());
   const double before = left->describe().fpr;
   ASSERT_TRUE(left->intersect(*right));
   for (const Bytes& key : common.bytes) EXPECT_TRUE(left->may_contain(key));
@@ -215,7 +209,7 @@ TEST_P(AnyFilterTest, IntersectionKeepsTheCommonKeysAndFewOthers) {
 TEST_P(AnyFilterTest, UnitesWithAFileThatIsOnlyMapped) {
   const Keys a("a", 500);
   const auto saved = make({.keys = 500});
-  saved->insert(a.bytes);
+  ASSERT_EQ(saved->insert(a.bytes), (a.bytes).size());
   ASSERT_TRUE(saved->save(folder_ / "a", saved->record()));
   auto file = File::open(folder_ / "a", {.secret = secret()});
   ASSERT_TRUE(file);
@@ -277,7 +271,7 @@ TEST(AnyFilter, ShapesOfDifferentProbesAreRefused) {
 TEST_P(AnyFilterTest, FoldIsTheFilterOfHalfTheSizeUntilItsSizeIsOdd) {
   const Keys keys("key", 400);
   const auto whole = make({.keys = 400, .max_bytes = 6 * 64});
-  whole->insert(keys.bytes);
+  ASSERT_EQ(whole->insert(keys.bytes), (keys.bytes).size());
   const auto half = whole->fold();
   ASSERT_TRUE(half);
   EXPECT_EQ((*half)->byte_size(), whole->byte_size() / 2);
@@ -303,7 +297,7 @@ TEST_P(AnyFilterTest, ComesBackFromItsFile) {
   const Keys in("in", 2000);
   const Keys out("out", 2000);
   const auto filter = make({.keys = 2500});
-  filter->insert(in.bytes);
+  ASSERT_EQ(filter->insert(in.bytes), (in.bytes).size());
   const std::string path = folder_ / "f.perhaps";
   ASSERT_TRUE(filter->save(path, filter->record()));
   auto file = File::open(path, {.secret = secret()});
@@ -330,7 +324,7 @@ TEST_P(AnyFilterTest, ComesBackFromItsFile) {
               std::tie(b.format, b.family, b.hash, b.keys, b.capacity, b.keys_estimated, b.bits, b.bytes, b.probes,
                        b.fill, b.fpr, b.fpr_at_capacity, b.more));
   }
-  (*loaded)->insert(out.bytes);
+  ASSERT_EQ((*loaded)->insert(out.bytes), (out.bytes).size());
   EXPECT_EQ((*loaded)->record().keys, 4000u);
   ASSERT_TRUE((*loaded)->save(path, (*loaded)->record()));
   for (const Bytes& key : out.bytes) EXPECT_FALSE(mapped->may_contain(key) && !filter->may_contain(key));
@@ -348,7 +342,7 @@ TEST_P(AnyFilterTest, DescribesItself) {
   EXPECT_EQ(empty.keys, 0u);
   EXPECT_EQ(empty.keys_estimated, 0);
 
-  filter->insert(keys.bytes);
+  ASSERT_EQ(filter->insert(keys.bytes), (keys.bytes).size());
   const Description d = filter->describe();
   EXPECT_EQ(d.format, "perhaps");
   EXPECT_EQ(d.family, GetParam().family);
@@ -418,7 +412,7 @@ TEST(AnyFilter, SizeTableHasEveryFamilyAtTheRateItPromises) {
     EXPECT_EQ(row.fpr, d.fpr_at_capacity);
     EXPECT_LE(row.fpr, 0.001);
     EXPECT_GT(row.fpr, 0.00095);
-    EXPECT_FALSE(row.summary.empty());
+    ASSERT_NE(find_family(row.family), nullptr);
   }
 }
 

@@ -350,7 +350,9 @@ TEST(MultiGet, UnlikeFamiliesShareADigest) {
   for (const char* family : {"line", "block", "classic"}) {
     auto level = perhaps::make_any(family, {.keys = 1'000, .fpr = 1e-6}, hasher);
     ASSERT_TRUE(level);
-    for (std::size_t i = 0; i < keys.size(); i += 3) (*level)->insert(std::span(&keys[i], 1));
+    for (std::size_t i = 0; i < keys.size(); i += 3) {
+      ASSERT_EQ((*level)->insert(std::span(&keys[i], 1)), 1u);
+    }
     const perhaps::DigestProbe* probe = (*level)->digests();
     ASSERT_NE(probe, nullptr);
     ASSERT_TRUE(probe->hasher() == hasher);
