@@ -28,6 +28,10 @@ std::string json_of(const std::string& path, const Description& d, bool verified
 }
 
 std::string headroom_of(const Description& d) {
+  const Family* const family = find_family(d.family);
+  if (family != nullptr && !family->grows) return "none: built once, and for good";
+  if (d.family == "scalable") return "it grows";
+  if (d.family == "window") return "it forgets the oldest keys";
   if (!d.capacity) return "unknown: the file does not say how many keys it was made for";
   const auto capacity = static_cast<double>(*d.capacity);
   const double share = d.keys_estimated / capacity;

@@ -83,8 +83,8 @@ constexpr Command kCommands[] = {
      "that is given many more keys than it was made for answers perhaps too often: add warns of that.",
      kAdd, &add_command},
     {"remove", "take keys out of a filter file",
-     "For counting, cuckoo and quotient filters. Remove only keys that were added: a key that was never added is mostly "
-     "recognised as such, but with the probability of the filter's false-positive rate it looks present, and another "
+     "For counting, cuckoo and quotient filters. Remove only keys that were added: a key that was never added is "
+     "mostly recognised as such, but with the probability of the filter's false-positive rate it looks present, and another "
      "key that shares its place in the filter is removed instead.",
      kRemove, &remove_command},
     {"info", "tell everything about filter files", "", kInfo, &info_command},

@@ -279,10 +279,15 @@ void FileLock::release() noexcept {
 }
 
 std::uint64_t smallest_bytes(std::string_view family) noexcept {
-  return family == "line" ? 64 : family == "block" ? 32 : 1;
+  if (family == "line") return 64;
+  if (family == "block") return 32;
+  if (family == "cuckoo" || family == "counting" || family == "quotient" || family == "window") return 256;
+  return 32;
 }
 
 void check_room(const Sizing& sizing, std::string_view family) {
+  if (family == "scalable" && (sizing.max_bytes != 0 || sizing.bits_per_key != 0))
+    fail("--filter scalable: its size follows from --fpr and from the keys that come");
   const std::uint64_t least = smallest_bytes(family);
   if (sizing.max_bytes != 0 && sizing.max_bytes < least)
     fail("--max-bytes {}: a {} filter has at least {} bytes", sizing.max_bytes, family, least);

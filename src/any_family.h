@@ -6,7 +6,10 @@
 
 #include "perhaps/algebra.h"
 #include "perhaps/any_filter.h"
+#include "perhaps/cuckoo.h"
+#include "perhaps/ribbon.h"
 #include "perhaps/static.h"
+#include "perhaps/window.h"
 
 namespace perhaps {
 
@@ -16,6 +19,9 @@ void for_each_layout(Use use) {
   use.template operator()<LineLayout>();
   use.template operator()<BlockLayout>();
   use.template operator()<BloomLayout<EnhancedDouble>>();
+  use.template operator()<CuckooLayout>();
+  use.template operator()<WindowLayout>();
+  use.template operator()<RibbonLayout>();
 }
 
 inline std::uint64_t bits_of(BloomShape s) { return s.bits; }
@@ -35,6 +41,20 @@ using More = std::vector<std::pair<std::string, std::string>>;
 inline More more_of(BloomShape, Bytes) { return {}; }
 inline More more_of(LineShape s, Bytes) { return {{"lines", std::to_string(s.lines)}}; }
 inline More more_of(BlockShape s, Bytes) { return {{"blocks", std::to_string(s.blocks)}}; }
+
+inline More more_of(CuckooShape s, Bytes) {
+  More more = {{"buckets", std::to_string(s.buckets)}, {"bits", std::to_string(s.fingerprint_bits) + " a fingerprint"}};
+  if (s.guard_bits != 0) more.emplace_back("guard", std::to_string(s.guard_bits) + " bits");
+  return more;
+}
+inline More more_of(WindowShape s, Bytes) {
+  return {{"window", std::to_string(s.window()) + (s.by_time != 0 ? " ticks" : " keys")},
+          {"lines", std::to_string(s.rows) + " rows of " + std::to_string(s.lines)}};
+}
+inline More more_of(const RibbonShape& s, Bytes) {
+  return {{"columns", std::to_string(s.columns + s.wide / 4294967296.0)},
+          {"shards", std::to_string(std::uint64_t{1} << s.shard_bits)}};
+}
 
 template <class L>
 Condition condition_now(const typename L::Shape& shape, Bytes table, const Record& record) {

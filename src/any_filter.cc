@@ -4,6 +4,7 @@
 #include <array>
 
 #include "any_builder.h"
+#include "any_scalable.h"
 #include "perhaps/container.h"
 
 namespace perhaps {
@@ -28,31 +29,45 @@ void hash_many(const AnyHasher& hasher, std::span<const Bytes> keys, std::span<s
 namespace {
 
 constexpr std::array kFamilies = {
-    Family{.name = "line",
-           .summary = "one cache line a key; the default",
-           .sized_first = true,
-           .in_order = false,
-           .grows = true,
-           .erases = false,
-           .merges = true},
-    Family{.name = "block",
-           .summary = "half a line, fastest single lookup, Parquet's layout",
-           .sized_first = true,
-           .in_order = false,
-           .grows = true,
-           .erases = false,
-           .merges = true},
-    Family{.name = "classic",
-           .summary = "classic Bloom: smallest of the three, slowest",
-           .sized_first = true,
-           .in_order = false,
-           .grows = true,
-           .erases = false,
-           .merges = true},
+    //     name        summary                                                  sized  order  grows  erases merges
+    Family{"line", "one cache line a key; the default", true, false, true, false, true},
+    Family{"block", "half a line, fastest single lookup, Parquet's layout", true, false, true, false, true},
+    Family{"classic", "classic Bloom: smallest of the three, slowest", true, false, true, false, true},
+    Family{"scalable", "a chain of line filters for an unknown number of keys", false, true, true, false, true},
+    Family{"cuckoo", "fingerprints in buckets of four; keys can be removed", false, false, true, true, false},
+    Family{"window", "the last N keys of a stream, in constant memory", true, true, true, false, false},
+    Family{"ribbon", "built once, within 2 % of the least any filter needs", false, false, false, false, false},
 };
+
+// Below this rate a chain's links are classic: a line filter pays too much for its one line.
+constexpr double kClassicLinksBelow = 1e-4;
 
 Error unknown(std::string_view family) {
   return {Errc::unsupported, "no filter family is called '" + std::string(family) + "'"};
+}
+
+// A chain that began small and was given so many keys.
+SizeRow scalable_row(const Request& request) {
+  const Growth growth{.fpr = request.fpr};
+  SizeRow row{.family = "scalable", .bytes = 0, .bits = 0, .probes = 0, .fpr = 0};
+  std::uint64_t capacity = growth.first;
+  std::uint64_t left = request.keys;
+  for (std::uint64_t i = 0; i == 0 || left != 0; ++i, capacity = growth.after(capacity)) {
+    const Request link{.keys = capacity, .fpr = growth.share(i)};
+    const std::uint64_t keys = std::min(left, capacity);
+    left -= keys;
+    const auto add = [&](const auto& shape) {
+      row.bytes += shape.bytes();
+      row.fpr += shape.fpr(static_cast<double>(keys));
+    };
+    if (request.fpr < kClassicLinksBelow) {
+      add(BloomShape::for_keys(link));
+    } else {
+      add(LineShape::for_keys(link));
+    }
+  }
+  row.bits = row.bytes * 8;
+  return row;
 }
 
 // Calls use.operator()<L>() for the layout of that name; false: there is none.
@@ -78,6 +93,22 @@ const Family* find_family(std::string_view name) noexcept {
 
 Result<std::unique_ptr<AnyMutable>> make_any(std::string_view family, const Request& request, const AnyHasher& hasher) {
   Result<std::unique_ptr<AnyMutable>> made = unknown(family);
+  if (family == "scalable") {
+    const auto chain = [&]<class L>() {
+      std::visit(
+          [&]<class H>(const H& h) {
+            made = std::unique_ptr<AnyMutable>(std::make_unique<AnyScalable<L, H>>(Scalable<Flat<L, H>>(request, h),
+                                                                                   Record{.keys = 0, .capacity = 0}));
+          },
+          hasher);
+    };
+    if (request.fpr < kClassicLinksBelow) {
+      chain.template operator()<BloomLayout<EnhancedDouble>>();
+    } else {
+      chain.template operator()<LineLayout>();
+    }
+    return made;
+  }
   for_layout(family, [&]<class L>() {
     if constexpr (MutableLayout<L>) {
       std::visit(
@@ -138,6 +169,7 @@ std::vector<SizeRow> size_table(const Request& request) {
                     .probes = probes_of(shape),
                     .fpr = shape.fpr(static_cast<double>(request.keys))});
   });
+  rows.insert(rows.begin() + 3, scalable_row(request));
   return rows;
 }
 

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "any_flat.h"
+#include "any_scalable.h"
 #include "hash/checksum.h"
 #include "perhaps/detail/bits.h"
 
@@ -177,7 +178,27 @@ Result<void> check_flat(const Header& header) {
   return {};
 }
 
+// The hasher does not matter to what is checked.
+Result<void> check_scalable(const Header& header) {
+  Result<void> result = Error{Errc::unsupported, "scalable: unknown kind of links"};
+  for_each_link_layout([&]<class L>() {
+    if (header.params.empty() || header.params[0] != static_cast<std::uint64_t>(L::kind)) return;
+    const auto view = scalable_view<L>(header, Hash());
+    if (!view) {
+      result = view.error();
+      return;
+    }
+    result = {};
+    for (std::size_t i = 0; i < header.sections.size(); ++i) {
+      if (header.sections[i].bytes.size() != view->links()[i].byte_size())
+        result = Error{Errc::bad_parameter, "scalable: a section is larger than its link"};
+    }
+  });
+  return result;
+}
+
 Result<void> check_kind(const Header& header) {
+  if (header.kind == Kind::scalable) return check_scalable(header);
   Result<void> result = Error{Errc::unsupported, "unknown kind of filter " + number(std::uint32_t(header.kind))};
   for_each_layout([&]<class L>() {
     if (L::kind == header.kind) result = check_flat<L>(header);
@@ -507,6 +528,16 @@ Result<File> File::over(Bytes bytes, const OpenOptions& options, std::string nam
 
 std::unique_ptr<AnyFilter> File::any() const {
   std::unique_ptr<AnyFilter> filter;
+  if (header_.kind == Kind::scalable) {
+    for_each_link_layout([&]<class L>() {
+      if (header_.params[0] != static_cast<std::uint64_t>(L::kind)) return;
+      std::visit(
+          [&]<class H>(const H& hasher) {
+            filter = std::make_unique<AnyScalableView<L, H>>(*scalable_view<L>(header_, hasher), header_.record);
+          },
+          hasher_);
+    });
+  }
   for_each_layout([&]<class L>() {
     if (L::kind != header_.kind) return;
     std::visit(
@@ -524,6 +555,17 @@ Result<std::unique_ptr<AnyMutable>> File::load() const {
   Result<std::unique_ptr<AnyMutable>> filter =
       Error{Errc::unsupported,
             name_ + ": a " + std::string(name_of(header_.kind)) + " filter takes no more keys: build another"};
+  if (header_.kind == Kind::scalable) {
+    for_each_link_layout([&]<class L>() {
+      if (header_.params[0] != static_cast<std::uint64_t>(L::kind)) return;
+      std::visit(
+          [&]<class H>(const H& hasher) {
+            filter = std::unique_ptr<AnyMutable>(std::make_unique<AnyScalable<L, H>>(
+                Scalable<Flat<L, H>>(*scalable_view<L>(header_, hasher)), header_.record));
+          },
+          hasher_);
+    });
+  }
   for_each_layout([&]<class L>() {
     if constexpr (MutableLayout<L>) {
       if (L::kind != header_.kind) return;

@@ -32,7 +32,7 @@ RANK_OF = {name: rank for rank, names in RANK.items() for name in names}
 MAY_INCLUDE = {
     "include/perhaps": ["perhaps/"],
     "src": ["perhaps/", "kernel/", "hash/", "build/", "sizing/", "any_flat.h", "any_builder.h", "any_family.h",
-            "numbers.h"],
+            "any_scalable.h", "numbers.h"],
     "cli": ["perhaps/", "cli/"],
     "examples": ["perhaps/"],
 }

@@ -350,10 +350,10 @@ class Scalable : public ScalableProbes<typename F::layout, typename F::hasher_ty
   }
 
   // Takes over the links of `other`, as older ones: nothing is lost, and the rates add up. Growth goes on as before.
-  Result<void> unite(const Scalable& other) {
+  Result<void> unite(const Base& other) {
     if (!(this->hasher() == other.hasher()))
       return Error{Errc::mismatch, "scalable: the filters hash with different seeds or keys"};
-    if (this->links_.size() + other.links_.size() > Shape::kMaxLinks)
+    if (this->links_.size() + other.links().size() > Shape::kMaxLinks)
       return Error{Errc::unsupported, "scalable: more than 4096 links"};
     Scalable copy(other);
     auto& entries = this->shape_.links;
