@@ -34,8 +34,13 @@ constexpr std::array kFamilies = {
     Family{"block", "half a line, fastest single lookup, Parquet's layout", true, false, true, false, true},
     Family{"classic", "classic Bloom: smallest of the three, slowest", true, false, true, false, true},
     Family{"scalable", "a chain of line filters for an unknown number of keys", false, true, true, false, true},
+    Family{"counting", "counters of 4 bits, one line a key; keys can be removed", false, false, true, true, true},
     Family{"cuckoo", "fingerprints in buckets of four; keys can be removed", false, false, true, true, false},
+    Family{"quotient", "sorted fingerprints; keys can be removed, filters merged and grown", false, false, true, true,
+           true},
     Family{"window", "the last N keys of a stream, in constant memory", true, true, true, false, false},
+    Family{"fuse", "built once, three or four slots a key, 13 % or 7 % above the limit", false, false, false, false,
+           false},
     Family{"ribbon", "built once, within 2 % of the least any filter needs", false, false, false, false, false},
 };
 

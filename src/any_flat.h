@@ -109,6 +109,11 @@ class AnyFlatBase : public Base {
   }
 
  protected:
+  void hold(Held held) {
+    held_ = std::move(held);
+    probe_ = FlatProbe<L, H>(held_);
+  }
+
   Held held_;
   Record record_;
 
@@ -187,7 +192,16 @@ class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
   }
 
   Result<void> unite(const AnyFilter& other) override {
-    if constexpr (requires(Flat<L, H> & into, View from) { perhaps::unite(into, from); }) {
+    if constexpr (std::same_as<L, QuotientLayout>) {
+      // Into a larger table, if this one has no room for both.
+      auto theirs = same_type(other);
+      if (!theirs) return std::move(theirs).error();
+      auto both = merge(this->held_.view(), *theirs);
+      if (!both) return std::move(both).error();
+      this->hold(*std::move(both));
+      this->record_.keys += other.record().keys;
+      return {};
+    } else if constexpr (requires(Flat<L, H> & into, View from) { perhaps::unite(into, from); }) {
       auto theirs = same_type(other);
       if (!theirs) return std::move(theirs).error();
       if (auto done = perhaps::unite(this->held_, *theirs); !done) return done;

@@ -164,8 +164,6 @@ struct Buckets : Lanes<Word> {
   }
 };
 
-__extension__ using Wide = unsigned __int128;
-
 // Both buckets are full: makes room by moving fingerprints, or uses the stash. False: neither is possible.
 PERHAPS_API bool cuckoo_crowd_in(CuckooShape shape, std::byte* table, std::uint64_t h) noexcept;
 // Moves one digest of the stash to where it belongs, if there is a way.

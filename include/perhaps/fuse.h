@@ -113,7 +113,6 @@ struct FuseProbe {
 
   FuseProbe() = default;
   FuseProbe(FuseGeometry g, std::uint32_t bits, std::uint32_t shard_bits, std::uint64_t h) noexcept {
-    __extension__ using Wide = unsigned __int128;
     const std::uint64_t salt = g.seed * 0x9e3779b97f4a7c15u;
     if (g.seed >= kPlainSeeds) [[unlikely]]
       h = mix(h + salt);

@@ -127,8 +127,7 @@ struct WindowLayout {
       0x1d8e4e27c47d124fu, 0xeb44accab455d165u, 0x9c6e6877736c46e3u, 0x7b215d5a8b1f29adu};
 
   static std::uint64_t row_digest(std::uint32_t row, std::uint64_t h) noexcept {
-    __extension__ using Wide = unsigned __int128;
-    const Wide product = Wide{h ^ kSalt[row]} * kFactor[row];
+    const detail::Wide product = detail::Wide{h ^ kSalt[row]} * kFactor[row];
     return static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
   }
   static std::uint64_t line_at(WindowShape shape, std::uint32_t row, std::uint64_t x) noexcept {

@@ -8,10 +8,11 @@
 
 namespace perhaps::detail {
 
+__extension__ using Wide = unsigned __int128;
+
 // floor(x * n / 2^64): maps a uniform x to 0..n-1 without a division, keeping order, so that halving n halves the
 // result.
 constexpr std::uint64_t scale(std::uint64_t x, std::uint64_t n) noexcept {
-  __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>((static_cast<Wide>(x) * n) >> 64);
 }
 
