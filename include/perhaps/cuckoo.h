@@ -8,12 +8,12 @@
 //               |  keys  | stashed | digest 0 .. digest 5 |   slot 3   slot 2   slot 1   slot 0 | slot 3 ..
 //                 8 bytes  8 bytes    48 bytes              <-------- bucket 0, 48 bits -------> (12-bit fingerprints)
 //
-//   x           = (h ^ h >> 32) * 0x9e6c63d0876a9a47
-//   fingerprint = 1 + (high32(x) * (2^fingerprint_bits - 1) >> 32)             0 is an empty slot
-//   guard       = the top `guard_bits` bits of (x ^ x >> 32) * 0xd6e8feb86659fd93
+//   fingerprint = 1 + (x * (2^fingerprint_bits - 1) >> 32), x = low32(h ^ h >> 32) * 0xcc9e2d51 mod 2^32; 0 is empty
+//   guard       = the top `guard_bits` bits of (y ^ y >> 29) * 0xd6e8feb86659fd93, with
+//                 y = (h ^ h >> 32) * 0x9e6c63d0876a9a47
 //   i1          = floor(h * buckets / 2^64)                                    any number of buckets
-//   i2          = s - i1 mod buckets, s = floor(mix(fingerprint) * buckets / 2^64)
-//   mix(f)      = y * 0xd1b54a32d192ed03, y = z ^ z >> 32, z = f * 0x9e3779b97f4a7c15
+//   i2          = s - i1 mod buckets, s = floor(mix(fingerprint) * buckets / 2^32)
+//   mix(f)      = (z ^ z >> 15) * 0x85ebca6b mod 2^32, z = f * 0x9e3779b1 mod 2^32
 //
 // A key lies in one of the eight slots of buckets i1 and i2. From either bucket and the fingerprint alone the other one
 // follows (s - (s - i) = i, for any number of buckets; the usual i xor hash(f) needs a power of two), so a fingerprint
@@ -42,8 +42,9 @@
 // **Erase, honestly.** A key that was never inserted and looks present (probability fpr(n)) cannot be told apart, and
 // erasing it takes away the fingerprint of another key, which then answers *no*: a false negative. With guard_bits = g
 // every slot also keeps g further bits of the digest, which only erase compares: a stranger is erased wrongly with
-// probability fpr(n) / 2^g. An inserted key is always found by its fingerprint and guard, since both move together.
-// Erasing a key twice is erasing a stranger. Guards lie apart, so a query never reads them.
+// probability E / 2^g, where E, the expected number of its likes, is fpr(n) to within fpr(n)^2 / 2. An inserted key is
+// always found by its fingerprint and guard, since both move together. Erasing a key twice is erasing a stranger.
+// Guards lie apart, so a query never reads them.
 //
 // Erase makes nothing worse: the freed slot is as good as new. While there are digests in the stash, each erase tries
 // to bring one home. needs_rebuild(): digests wait in the stash although the keys are within capacity().
@@ -79,7 +80,7 @@ struct CuckooShape {
   // After `keys` distinct keys.
   PERHAPS_API double fpr(double keys) const;
   // A stranger's erase removes another key.
-  double wrong_erase(double keys) const { return fpr(keys) / static_cast<double>(std::uint64_t{1} << guard_bits); }
+  PERHAPS_API double wrong_erase(double keys) const;
   PERHAPS_API double keys_for(double fpr) const;
   // So many distinct keys fit.
   PERHAPS_API std::uint64_t capacity() const;
@@ -195,19 +196,26 @@ struct CuckooLayout {
     std::uint64_t fingerprint;
   };
 
-  static std::uint64_t mixed(std::uint64_t h) noexcept { return (h ^ h >> 32) * 0x9e6c63d0876a9a47u; }
+  static constexpr std::uint32_t kFingerprint = 0xcc9e2d51u;
+  static constexpr std::uint64_t kGuard[2] = {0x9e6c63d0876a9a47u, 0xd6e8feb86659fd93u};
+  static constexpr std::uint32_t kMix[2] = {0x9e3779b1u, 0x85ebca6bu};
+
   static std::uint64_t fingerprint_of(CuckooShape shape, std::uint64_t h) noexcept {
-    return 1 + ((mixed(h) >> 32) * ((std::uint64_t{1} << shape.fingerprint_bits) - 1) >> 32);
+    const std::uint32_t x = static_cast<std::uint32_t>(h ^ h >> 32) * kFingerprint;
+    return 1 + (x * ((std::uint64_t{1} << shape.fingerprint_bits) - 1) >> 32);
   }
+  // Only erase and insert need it, so it is mixed in full: bits that go with the fingerprint's would guard nothing.
   static std::uint64_t guard_of(CuckooShape shape, std::uint64_t h) noexcept {
-    const std::uint64_t x = mixed(h);
-    return shape.guard_bits == 0 ? 0 : (x ^ x >> 32) * 0xd6e8feb86659fd93u >> (64 - shape.guard_bits);
+    if (shape.guard_bits == 0) return 0;
+    h = (h ^ h >> 32) * kGuard[0];
+    h = (h ^ h >> 29) * kGuard[1];
+    return h >> (64 - shape.guard_bits);
   }
   static std::uint64_t other_bucket(CuckooShape shape, std::uint64_t bucket, std::uint64_t fingerprint) noexcept {
-    std::uint64_t z = fingerprint * 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 32) * 0xd1b54a32d192ed03u;
-    const std::uint64_t other = detail::scale(z, shape.buckets) - bucket;
-    return other + (other >> 63) * shape.buckets;  // negative: below 2^48 otherwise
+    std::uint32_t z = static_cast<std::uint32_t>(fingerprint) * kMix[0];
+    z = (z ^ z >> 15) * kMix[1];
+    const std::uint64_t other = detail::scale(std::uint64_t{z} << 32, shape.buckets) - bucket;
+    return other + (shape.buckets & (0 - (other >> 63)));  // negative: below 2^48 otherwise
   }
   static Place place_of(CuckooShape shape, std::uint64_t h) noexcept {
     const std::uint64_t fingerprint = fingerprint_of(shape, h);
@@ -243,8 +251,12 @@ struct CuckooLayout {
   }
 
   static Inserted insert(CuckooShape shape, std::byte* table, std::uint64_t h) noexcept {
-    if (shape.fingerprint_bits > 16) return insert_as<detail::Wide>(shape, table, h);
-    return insert_as<std::uint64_t>(shape, table, h);
+    return insert_at(shape, table, h, place_of(shape, h));
+  }
+  // REQUIRES: p == place_of(shape, h)
+  static Inserted insert_at(CuckooShape shape, std::byte* table, std::uint64_t h, const Place& p) noexcept {
+    if (shape.fingerprint_bits > 16) return insert_as<detail::Wide>(shape, table, h, p);
+    return insert_as<std::uint64_t>(shape, table, h, p);
   }
 
   static Erased erase(CuckooShape shape, std::byte* table, std::uint64_t h) noexcept {
@@ -338,9 +350,8 @@ struct CuckooLayout {
   }
 
   template <class Word>
-  static Inserted insert_as(CuckooShape shape, std::byte* table, std::uint64_t h) noexcept {
+  static Inserted insert_as(CuckooShape shape, std::byte* table, std::uint64_t h, const Place& p) noexcept {
     const detail::Buckets<Word> buckets(shape.fingerprint_bits);
-    const Place p = place_of(shape, h);
     const Word wanted = buckets.spread(p.fingerprint);
     const Word first = buckets.get(table + kLineBytes, p.first);
     const Word second = buckets.get(table + kLineBytes, p.second);

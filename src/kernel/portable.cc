@@ -1,6 +1,7 @@
 // The reference rows: plain loops over the layouts' own inline probes.
 #include "kernel/table.h"
 #include "perhaps/block_bloom.h"
+#include "perhaps/cuckoo.h"
 #include "perhaps/line_bloom.h"
 #include "perhaps/ribbon.h"
 
@@ -32,6 +33,17 @@ void ribbon_query(const RibbonShape& shape, const std::byte* table, Digests sour
   query<RibbonLayout>(shape, table, source, count, answers, ahead);
 }
 
+void cuckoo_place(const CuckooShape& shape, const std::uint64_t* digests, CuckooPlaces* out) noexcept {
+  const std::uint64_t bits = shape.fingerprint_bits;
+  const unsigned whole_bytes = bits % 2 == 0;
+  for (std::size_t i = 0; i < 64; ++i) {
+    const auto place = CuckooLayout::place_of(shape, digests[i]);
+    out->first[i] = place.first * bits >> whole_bytes;
+    out->second[i] = place.second * bits >> whole_bytes;
+    out->fingerprint[i] = place.fingerprint;
+  }
+}
+
 }  // namespace
 
 const Row kPortable = {"portable",
@@ -43,6 +55,7 @@ const Row kPortable = {"portable",
                        query<BlockLayout, Integers>,
                        insert<BlockLayout, Digests>,
                        insert<BlockLayout, Integers>,
-                       ribbon_query};
+                       ribbon_query,
+                       cuckoo_place};
 
 }  // namespace perhaps::kernel

@@ -10,6 +10,10 @@
 #define PERHAPS_KERNEL_INLINE inline __attribute__((always_inline))
 #define PERHAPS_KERNEL_BATCH inline __attribute__((noinline))
 
+namespace perhaps {
+struct CuckooShape;
+}
+
 namespace perhaps::kernel {
 
 // Where the digests of a batch come from: an array of them, or an array of integer keys that are hashed on the way. A
@@ -26,6 +30,14 @@ struct Integers {
   Integers from(std::size_t first) const noexcept { return {keys + first, hash}; }
 };
 
+// Where 64 digests belong in a cuckoo table: offsets of both buckets behind the head, in bytes (in half bytes where
+// fingerprint_bits is odd), and fingerprints.
+struct CuckooPlaces {
+  alignas(64) std::uint64_t first[64];
+  alignas(64) std::uint64_t second[64];
+  alignas(64) std::uint64_t fingerprint[64];
+};
+
 // `ahead`: see detail/kernels.h.
 struct Row {
   const char* isa;
@@ -39,6 +51,7 @@ struct Row {
   void (*block_insert)(BlockShape, std::byte*, Digests, std::size_t, bool ahead) noexcept;
   void (*block_insert_integers)(BlockShape, std::byte*, Integers, std::size_t, bool ahead) noexcept;
   void (*ribbon_query)(const RibbonShape&, const std::byte*, Digests, std::size_t, std::uint64_t*, bool ahead) noexcept;
+  void (*cuckoo_place)(const CuckooShape&, const std::uint64_t* digests, CuckooPlaces*) noexcept;  // 64 digests
 };
 
 extern const Row kPortable;

@@ -16,6 +16,14 @@ double values_of(std::uint32_t fingerprint_bits) noexcept {
   return std::ldexp(1.0, static_cast<int>(fingerprint_bits)) - 1;
 }
 
+// One key or more of `keys` has a stranger's buckets and its value, of so many.
+double likes(double values, std::uint64_t buckets, double keys) {
+  const double m = static_cast<double>(buckets);
+  const double pair = -std::expm1(keys * std::log1p(-std::min(1.0, 2 / (values * m))));
+  const double single = -std::expm1(keys * std::log1p(-1 / (values * m)));
+  return buckets == 1 ? single : (1 - 1 / m) * pair + single / m;
+}
+
 CuckooShape with_capacity(std::uint64_t keys, std::uint32_t fingerprint_bits, std::uint32_t guard_bits) {
   const double guess = (static_cast<double>(keys) + 8) / (4 * 0.96) - 4;
   const double most = static_cast<double>(CuckooShape::kMaxBuckets);
@@ -51,12 +59,11 @@ std::uint64_t CuckooShape::capacity() const {
   return std::max(std::min<std::uint64_t>(10, slots() / 2), most < 9 ? 0 : most - 9);
 }
 
-double CuckooShape::fpr(double keys) const {
-  const double m = static_cast<double>(buckets);
-  const double values = values_of(fingerprint_bits);
-  const double pair = -std::expm1(keys * std::log1p(-std::min(1.0, 2 / (values * m))));
-  const double single = -std::expm1(keys * std::log1p(-1 / (values * m)));
-  return buckets == 1 ? single : (1 - 1 / m) * pair + single / m;
+double CuckooShape::fpr(double keys) const { return likes(values_of(fingerprint_bits), buckets, keys); }
+
+// A guard makes 2^guard_bits values of each.
+double CuckooShape::wrong_erase(double keys) const {
+  return likes(std::ldexp(values_of(fingerprint_bits), static_cast<int>(guard_bits)), buckets, keys);
 }
 
 double CuckooShape::keys_for(double rate) const {
