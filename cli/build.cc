@@ -84,12 +84,19 @@ class Target {
 
 class InMemory : public Target {
  public:
-  InMemory(std::unique_ptr<AnyBuilder> builder, std::string path)
-      : builder_(std::move(builder)), path_(std::move(path)) {}
+  InMemory(std::unique_ptr<AnyBuilder> builder, const Options& options)
+      : builder_(std::move(builder)), path_(options.output), max_bytes_(options.sizing.max_bytes) {}
   std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) override { return builder_->lanes(threads); }
   Description save(Record record) override {
-    const std::unique_ptr<AnyOwner> filter = take(builder_->finish());
+    auto built = builder_->finish();
+    if (!built && built.error().code == Errc::full && max_bytes_ != 0)
+      fail("--max-bytes {}: {}", max_bytes_, built.error().detail);
+    const std::unique_ptr<AnyOwner> filter = take(std::move(built));
     check_interrupt();
+    if (max_bytes_ != 0 && filter->byte_size() > max_bytes_) {
+      fail("--max-bytes {}: these keys need {} bytes, whatever the false-positive rate", grouped(max_bytes_),
+           grouped(filter->byte_size()));
+    }
     // A family that makes its keys distinct has counted them itself.
     if (filter->record().keys < record.keys) record.keys = filter->record().keys;
     if (filter->record().capacity != 0) record.capacity = filter->record().capacity;
@@ -100,6 +107,7 @@ class InMemory : public Target {
  private:
   std::unique_ptr<AnyBuilder> builder_;
   std::string path_;
+  std::uint64_t max_bytes_;
 };
 
 // Threads hash side by side and insert one after the other: the disk is what they wait for.
@@ -227,7 +235,7 @@ std::unique_ptr<Target> make(const Options& options, std::uint64_t keys, const A
   if (options.on_disk || (can_be_on_disk && bytes > physical_memory() / 5 * 4))
     return on_disk(options, request, hasher);
   return std::make_unique<InMemory>(take(make_builder(options.family, request, hasher, build_options(options))),
-                                    options.output);
+                                    options);
 }
 
 struct Built {

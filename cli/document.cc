@@ -99,7 +99,9 @@ std::string left_of(const OptionText& o) {
   if (o.positional()) return o.value;
   const std::string names = fmt::format("{}", fmt::join(o.names, ", "));
   const std::string aligned = names.starts_with("--") ? "    " + names : names;
-  return o.value.empty() ? aligned : aligned + " " + o.value;
+  if (o.value.empty()) return aligned;
+  // A long list of words is in the text as well.
+  return aligned + " " + (o.value.size() > 40 ? "NAME" : o.value);
 }
 
 std::string entry(std::string_view left, std::string_view text, std::size_t indent) {

@@ -40,7 +40,7 @@ constexpr Examples kAdd = {
 };
 constexpr Examples kRemove = {
     "perhaps build --filter cuckoo -o live.perhaps keys.txt",
-    "perhaps remove live.perhaps more.txt",
+    "perhaps remove live.perhaps -e hello",
 };
 constexpr Examples kMerge = {
     "perhaps merge -o all.perhaps monday.perhaps tuesday.perhaps",
@@ -84,8 +84,8 @@ constexpr Command kCommands[] = {
      kAdd, &add_command},
     {"remove", "take keys out of a filter file",
      "For counting, cuckoo and quotient filters. Remove only keys that were added: a key that was never added is "
-     "mostly recognised as such, but with the probability of the filter's false-positive rate it looks present, and another "
-     "key that shares its place in the filter is removed instead.",
+     "mostly recognised as such, but with the probability of the filter's false-positive rate it looks present, and "
+     "another key that shares its place in the filter is removed instead.",
      kRemove, &remove_command},
     {"info", "tell everything about filter files", "", kInfo, &info_command},
     {"merge", "unite filters, or intersect them",

@@ -279,10 +279,8 @@ void FileLock::release() noexcept {
 }
 
 std::uint64_t smallest_bytes(std::string_view family) noexcept {
-  if (family == "line") return 64;
-  if (family == "block") return 32;
-  if (family == "cuckoo" || family == "counting" || family == "quotient" || family == "window") return 256;
-  return 32;
+  if (family == "line" || family == "counting") return 64;
+  return family == "block" ? 32 : 1;
 }
 
 void check_room(const Sizing& sizing, std::string_view family) {

@@ -14,18 +14,19 @@ struct Options {
 
 // What can be done with it once it is built.
 std::string abilities(const Family& family) {
-  std::string text = family.grows ? "add" : "";
-  if (family.erases) text += ", remove";
-  if (family.merges) text += ", merge";
+  std::string text = family.grows ? "add" : "query only";
+  if (family.erases) text += " remove";
+  if (family.merges) text += " merge";
   return text;
 }
 
 int run(const Options& options) {
   const Request request = options.sizing.request(options.keys);
   std::vector<std::string> objects;
-  std::vector<std::vector<std::string>> rows = {{"family", "bits/key", "bytes", "", "fpr", "above limit", "can", ""}};
+  std::vector<std::vector<std::string>> rows = {{"family", "bits/key", "bytes", "fpr", "over limit", "then"}};
   for (const SizeRow& row : size_table(request)) {
-    if (request.max_bytes != 0 && request.max_bytes < smallest_bytes(row.family)) continue;
+    if (request.max_bytes != 0 && row.bytes > request.max_bytes) continue;  // not even its smallest fits
+    if (row.family == "scalable" && (request.max_bytes != 0 || request.bits_per_key != 0)) continue;
     const double bits_per_key = static_cast<double>(row.bits) / static_cast<double>(options.keys);
     const double limit = bits_per_key_limit(row.fpr);
     const double above = limit > 0 ? bits_per_key / limit - 1 : 0;
@@ -38,9 +39,9 @@ int run(const Options& options) {
       objects.push_back(json.text());
     } else {
       rows.push_back({std::string(row.family), fmt::format("{:.2f}", bits_per_key), grouped(row.bytes),
-                      bytes_text(static_cast<double>(row.bytes)), percent(row.fpr),
+                      percent(row.fpr),
                       limit > 0.01 ? fmt::format("+{:.{}f} %", above * 100, above < 0.0995 ? 1 : 0) : "-",
-                      abilities(*find_family(row.family)), ""});
+                      abilities(*find_family(row.family))});
     }
   }
   Out out;
@@ -48,7 +49,7 @@ int run(const Options& options) {
     out.write(Json::array(objects) + "\n");
     return kYes;
   }
-  out.write(table(rows, "lrrrrrll"));
+  out.write(table(rows, "lrrrrl"));
   out.write(dim("limit: no filter can do with fewer than log2(1/fpr) bits a key") + "\n");
   return kYes;
 }

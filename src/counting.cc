@@ -132,4 +132,33 @@ bool CountingLayout::needs_rebuild(CountingShape shape, const std::byte* table) 
   return lost * shape.probes * 10 > in_use;
 }
 
+// In a line whose lanes have u_0 .. u_7 counters in use, a stranger's first probe in lane j meets one with probability
+// u_j / 16, and its second, which is never the same, then with (u_j - 1) / 15.
+Condition condition_of(CountingShape shape, Bytes table) {
+  double fpr = 0;
+  std::uint64_t in_use = 0;
+  for (std::uint64_t line = 0; line < shape.lines; ++line) {
+    std::array<double, 8> lanes;
+    for (std::size_t j = 0; j < 8; ++j) {
+      const std::byte* const at = table.data() + line * shape.line_bytes() + j * 2 * shape.counter_bits;
+      const int count = shape.counter_bits == 4 ? std::popcount(used(detail::load<std::uint64_t>(at)))
+                                                : std::popcount(detail::load<std::uint16_t>(at));
+      in_use += static_cast<std::uint64_t>(count);
+      lanes[j] = count;
+    }
+    for (std::size_t start = 0; start < 8; ++start) {
+      double all = 1;
+      for (std::uint32_t i = 0; i < shape.probes; ++i) {
+        const double count = lanes[(start + i) % 8];
+        all *= i < 8 ? count / 16 : std::max(count - 1, 0.0) / 15;
+      }
+      fpr += all / 8;
+    }
+  }
+  const auto lines = static_cast<double>(shape.lines);
+  return {.fill = static_cast<double>(in_use) / (128 * lines),
+          .fpr = fpr / lines,
+          .keys = static_cast<double>(CountingLayout::keys(shape, table.data()))};
+}
+
 }  // namespace perhaps

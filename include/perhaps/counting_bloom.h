@@ -268,4 +268,7 @@ BasicCountingBloom<H> frozen(const Flat<CountingLayout, H>& filter) {
   return frozen(filter.view());
 }
 
+// By one pass over the counters. fill: the share that is not zero. fpr: of these very counters. keys: as keys().
+PERHAPS_API Condition condition_of(CountingShape shape, Bytes table);
+
 }  // namespace perhaps

@@ -1,0 +1,282 @@
+// Promise: every family can be built, saved, opened, asked, copied and, where it says so, added to, erased from and
+// merged, through one interface; its file is the same whatever the threads were, and is read for ever. Would notice: a
+// key that is missing after any of these steps, a rate above what was asked for, a family that can do what it denies or
+// cannot do what it claims, bytes that depend on threads, a golden file that changed, a damaged file that leads a probe
+// astray.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "perhaps/container.h"
+
+namespace perhaps {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Case {
+  std::string_view family;
+  bool keyed;
+};
+
+KeyedHash keyed() {
+  KeyedHash::Secret secret;
+  for (unsigned i = 0; i < secret.size(); ++i) secret[i] = std::byte(i);
+  return KeyedHash(secret);
+}
+
+std::vector<Case> every_case() {
+  std::vector<Case> cases;
+  for (const Family& family : families()) {
+    cases.push_back({family.name, false});
+    cases.push_back({family.name, true});
+  }
+  return cases;
+}
+
+// "<prefix>0", "<prefix>1" ..
+struct Keys {
+  Keys(std::string_view prefix, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) text.push_back(std::string(prefix) + std::to_string(i));
+    for (const std::string& key : text) bytes.push_back(bytes_of(key));
+  }
+  Keys(const Keys&) = delete;
+  std::vector<std::string> text;
+  std::vector<Bytes> bytes;
+};
+
+std::string read(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  EXPECT_TRUE(in) << path;
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::size_t count_perhaps(const AnyFilter& filter, std::span<const Bytes> keys) {
+  std::vector<std::uint64_t> answers(keys.size() / kBatch + 1);
+  filter.may_contain(keys, answers);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const bool column = (answers[i / 64] >> i % 64 & 1) != 0;
+    EXPECT_EQ(column, filter.may_contain(keys[i])) << "the column and the single question differ";
+    count += column;
+  }
+  return count;
+}
+
+class AnyFamilyTest : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    std::string name = testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::replace(name.begin(), name.end(), '/', '-');
+    folder_ = fs::temp_directory_path() / ("any_family_" + std::to_string(getpid()) + name);
+    fs::create_directory(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  const Family& about() const { return *find_family(GetParam().family); }
+  AnyHasher hasher() const { return GetParam().keyed ? AnyHasher(keyed()) : AnyHasher(Hash(7)); }
+  OpenOptions open_options(bool verify = true) const {
+    return {.verify = verify, .secret = GetParam().keyed ? std::optional(keyed()) : std::nullopt};
+  }
+
+  std::unique_ptr<AnyOwner> build(std::span<const Bytes> keys, Request request, unsigned threads = 1) const {
+    if (request.keys == 0) request.keys = about().sized_first ? keys.size() : 0;
+    auto builder = make_builder(about().name, request, hasher(), {.threads = threads});
+    EXPECT_TRUE(builder);
+    {
+      auto lanes = (*builder)->lanes(threads);
+      std::vector<std::jthread> workers;
+      for (std::size_t t = 0; t < lanes.size(); ++t) {
+        workers.emplace_back([&, t] {
+          const std::size_t from = keys.size() * t / lanes.size();
+          const auto mine = keys.subspan(from, keys.size() * (t + 1) / lanes.size() - from);
+          // Half as keys and half as digests.
+          EXPECT_TRUE(lanes[t]->insert(mine.first(mine.size() / 2)));
+          std::vector<std::uint64_t> digests(mine.size() - mine.size() / 2);
+          hash_many(hasher(), mine.subspan(mine.size() / 2), digests);
+          EXPECT_TRUE(lanes[t]->insert_digests(digests));
+        });
+      }
+    }
+    auto built = (*builder)->finish();
+    EXPECT_TRUE(built) << built.error().detail;
+    return *std::move(built);
+  }
+
+  fs::path folder_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Every, AnyFamilyTest, testing::ValuesIn(every_case()), [](const auto& each) {
+  return std::string(each.param.family) + (each.param.keyed ? "_keyed" : "_plain");
+});
+
+TEST_P(AnyFamilyTest, NoKeyIsMissingAfterAnyStepAndTheRateIsKept) {
+  constexpr double kFpr = 0.02;
+  const Keys absent("absent", 50'000);
+  for (const std::size_t n : {0u, 1u, 2u, 65u, 1000u, 30'000u}) {
+    SCOPED_TRACE(n);
+    const Keys keys("key", n);
+    const auto built = build(keys.bytes, {.fpr = kFpr});
+    EXPECT_EQ(count_perhaps(*built, keys.bytes), n);
+    // 5 sigma of 50,000 at 2 % are 157; a small set may be unlucky as a whole. A fuse filter has a rate of its own even
+    // without keys.
+    const std::size_t most = n == 0 && about().name != "fuse" ? 0 : n == 0 || n >= 1000 ? 1157 : 50'000;
+    EXPECT_LE(count_perhaps(*built, absent.bytes), most);
+
+    const fs::path path = folder_ / "f";
+    ASSERT_TRUE(built->save(path, built->record()));
+    const auto file = File::open(path, open_options());
+    ASSERT_TRUE(file) << file.error().detail;
+    EXPECT_EQ(name_of(file->header().kind), about().name);
+    const auto view = file->any();
+    ASSERT_NE(view, nullptr);
+    EXPECT_EQ(count_perhaps(*view, keys.bytes), n);
+    EXPECT_EQ(count_perhaps(*view, absent.bytes), count_perhaps(*built, absent.bytes));
+    EXPECT_EQ(view->byte_size(), built->byte_size());
+
+    const Description d = view->describe();
+    EXPECT_EQ(d.family, about().name);
+    EXPECT_EQ(d.bytes, view->byte_size());
+    if (n >= 1000) {
+      EXPECT_NEAR(d.keys_estimated, static_cast<double>(n), 0.05 * static_cast<double>(n));
+      EXPECT_LE(d.fpr, 1.1 * kFpr);
+      EXPECT_GT(d.fpr, kFpr / 20) << "a chain is far below the rate while it is short";
+    }
+  }
+}
+
+TEST_P(AnyFamilyTest, TheBytesDoNotDependOnThreadsNorOnRepeatedKeys) {
+  if (about().in_order) GTEST_SKIP() << "keys go in in order, through one lane";
+  const Keys keys("key", 20'000);
+  std::vector<Bytes> doubled(keys.bytes.rbegin(), keys.bytes.rend());
+  doubled.insert(doubled.end(), keys.bytes.begin(), keys.bytes.end());
+  std::string expected;
+  for (const unsigned threads : {1u, 2u, 3u}) {
+    for (const auto& list : {keys.bytes, doubled}) {
+      const auto built = build(list, {.keys = about().sized_first ? keys.bytes.size() : 0}, threads);
+      ASSERT_TRUE(built->save(folder_ / "f", {}));
+      const std::string bytes = read(folder_ / "f");
+      if (expected.empty()) expected = bytes;
+      EXPECT_TRUE(bytes == expected) << threads << " threads, " << list.size() << " keys";
+    }
+  }
+}
+
+TEST_P(AnyFamilyTest, WhatAFamilyClaimsItCanDoAndNothingElse) {
+  const Keys keys("key", 5000);
+  const Keys more("more", 5000);
+  const std::size_t room = 12'000;
+  const auto built = build(keys.bytes, {.keys = room});
+  ASSERT_TRUE(built->save(folder_ / "f", built->record()));
+  const auto file = File::open(folder_ / "f", open_options());
+  ASSERT_TRUE(file);
+  auto loaded = file->load();
+  ASSERT_EQ(bool(loaded), about().grows) << "grows";
+  EXPECT_EQ(bool(make_any(about().name, {.keys = 10}, hasher())), about().grows);
+  if (!loaded) {
+    EXPECT_EQ(loaded.error().code, Errc::unsupported);
+    return;
+  }
+  ASSERT_EQ((*loaded)->insert(more.bytes), more.bytes.size());
+  EXPECT_EQ(count_perhaps(**loaded, keys.bytes), keys.bytes.size());
+  EXPECT_EQ(count_perhaps(**loaded, more.bytes), more.bytes.size());
+
+  // The other half, in a filter of its own.
+  auto second = file->load();
+  const auto others = build(more.bytes, {.keys = room});
+  const auto united = (*second)->unite(*others);
+  ASSERT_EQ(bool(united), about().merges) << "merges";
+  if (united) {
+    EXPECT_EQ(count_perhaps(**second, keys.bytes), keys.bytes.size());
+    EXPECT_EQ(count_perhaps(**second, more.bytes), more.bytes.size());
+    EXPECT_EQ((*second)->record().keys, 10'000u);
+    ASSERT_TRUE((*second)->save(folder_ / "both", (*second)->record()));
+    EXPECT_TRUE(File::open(folder_ / "both", open_options()));
+  } else {
+    EXPECT_EQ(united.error().code, Errc::unsupported);
+    EXPECT_EQ(count_perhaps(**second, keys.bytes), keys.bytes.size()) << "a refusal changes nothing";
+  }
+
+  std::vector<std::uint64_t> digests(more.bytes.size());
+  hash_many(hasher(), more.bytes, digests);
+  const auto erased = (*loaded)->erase_digests(digests);
+  ASSERT_EQ(bool(erased), about().erases) << "erases";
+  EXPECT_EQ(count_perhaps(**loaded, keys.bytes), keys.bytes.size());
+  if (erased) {
+    EXPECT_EQ(erased->removed + erased->kept, digests.size());
+    EXPECT_EQ((*loaded)->record().keys, keys.bytes.size());
+    // What is left is the filter that never had them, so nearly all are gone.
+    EXPECT_LE(count_perhaps(**loaded, more.bytes), 150u);
+    EXPECT_GE((*loaded)->erase_digests(digests)->absent, 4850u);
+  }
+}
+
+// A file is read by every later library. The keys are "key0" to "key299", and the files were written when the family
+// was frozen.
+TEST_P(AnyFamilyTest, GoldenFilesAreWrittenAndReadToTheBit) {
+  const Keys keys("key", 300);
+  const std::string name = std::string(about().name) + (GetParam().keyed ? "-300-keyed" : "-300");
+  const fs::path golden = fs::path(PERHAPS_TEST_DATA) / "golden/perhaps" / (name + ".perhaps");
+  const auto built = build(keys.bytes, {.fpr = 0.001});
+  ASSERT_TRUE(built->save(folder_ / name, built->record()));
+  EXPECT_TRUE(read(folder_ / name) == read(golden)) << name << ": the bytes of version 1 have changed";
+  const auto file = File::open(golden, open_options());
+  ASSERT_TRUE(file) << file.error().detail;
+  EXPECT_EQ(count_perhaps(*file->any(), keys.bytes), keys.bytes.size());
+}
+
+// Every bit of the header's parameters and of the first 4 KiB of the table, one at a time. With checksums each is
+// noticed; without them the table's go unnoticed, and no probe, insert or erase may leave it (the sanitizers watch).
+TEST_P(AnyFamilyTest, ADamagedFileIsRefusedOrHarmless) {
+  const Keys keys("key", 700);
+  const Keys some("other", 64);
+  const auto built = build(keys.bytes, {.fpr = 0.01});
+  ASSERT_TRUE(built->save(folder_ / "f", built->record()));
+  const std::string whole = read(folder_ / "f");
+  std::vector<std::uint64_t> digests(some.bytes.size());
+  hash_many(hasher(), some.bytes, digests);
+  const std::size_t most = std::min<std::size_t>(whole.size(), 4096);
+  for (std::size_t bit = 0; bit < most * 8; bit += bit < 2048 ? 1 : 7) {
+    std::string damaged = whole;
+    damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
+    const Bytes bytes = std::as_bytes(std::span(damaged));
+    EXPECT_FALSE(File::over(bytes, open_options())) << "bit " << bit;
+    const auto file = File::over(bytes, open_options(false));
+    if (!file) continue;
+    const auto view = file->any();
+    ASSERT_NE(view, nullptr);
+    (void)view->may_contain(std::span(some.bytes));
+    if (bit % 16 != 0) continue;
+    (void)view->describe();
+    if (auto copy = file->load()) {
+      (void)(*copy)->insert(some.bytes);
+      (void)(*copy)->erase_digests(digests);
+      (void)(*copy)->unite(*built);
+    }
+  }
+}
+
+TEST(SizeTable, TellsWhatABuildComesTo) {
+  const Keys keys("key", 40'000);
+  for (const double fpr : {0.05, 0.001}) {
+    for (const SizeRow& row : size_table({.keys = keys.bytes.size(), .fpr = fpr})) {
+      ASSERT_NE(find_family(row.family), nullptr) << row.family;
+      const Family& about = *find_family(row.family);
+      auto builder = make_builder(row.family, {.keys = about.sized_first ? keys.bytes.size() : 0, .fpr = fpr}, Hash());
+      ASSERT_TRUE(builder);
+      ASSERT_TRUE((*builder)->lanes(1)[0]->insert(keys.bytes));
+      const auto built = (*builder)->finish();
+      ASSERT_TRUE(built);
+      EXPECT_NEAR(static_cast<double>((*built)->byte_size()), static_cast<double>(row.bytes),
+                  0.01 * static_cast<double>(row.bytes))
+          << row.family;
+      EXPECT_LE(row.fpr, 1.0001 * fpr) << row.family;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace perhaps
