@@ -53,6 +53,9 @@ class Contender {
 
   virtual void clear() = 0;
   virtual void build(Keys keys, unsigned threads) = 0;
+  // Takes keys out again that are in, where it can; build() without clear() then puts them back.
+  virtual bool erases() const { return false; }
+  virtual void erase(Keys) {}
   virtual bool has(Form form) const = 0;
   // How many of the keys are perhaps there.  REQUIRES: has(form); for Form::digests `keys` are digests of perhaps::Hash
   virtual std::uint64_t ask(Form form, Keys keys) const = 0;
@@ -143,9 +146,16 @@ class Asking : public Contender<Key> {
 
 enum class Kind { limit, ours, native, peer };
 
+// Contenders of one group are in the same tables, and in no others.
+//   ""        Bloom filters around 1 %, sets
+//   "static"  built once from all keys; 0.39 % = 2^-8, for comparison
+//   "mutable" keys can be taken out, grow old, or be more than expected
+inline constexpr std::array kGroups{"", "static", "mutable"};
+
 struct About {
   std::string name;
   Kind kind = Kind::peer;
+  std::string group = {};
   std::string limit = {};                     // of ours: the contender that is its limit
   std::uint64_t max_keys = UINT64_MAX;        // more would take too much memory or time
   std::uint64_t max_quick_keys = UINT64_MAX;  // the same for --quick

@@ -18,6 +18,7 @@
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <regex>
 #include <stdexcept>
 #include <thread>
@@ -27,6 +28,7 @@
 #include "kernel/table.h"
 #include "number.h"
 #include "perhaps/hash.h"
+#include "perhaps/quotient.h"
 #include "report.h"
 #include "stopwatch.h"
 
@@ -40,7 +42,7 @@ perhaps-bench fpr [--seed S]   false-positive rates, theory beside measurement
   --keys LIST          sizes, e.g. 1e5,1e6 (default 1e5,1e6,1e7,1e8)
   --rounds N           rounds (default 15; 7 at 1e8, of builds 3)
   --quick              about a minute: up to 1e7 keys, 5 rounds, absent keys only
-  --only REGEX         only the tables whose title matches
+  --only REGEX         only the tables whose title matches: "^lookup", "^static build", "^mutable", "^merge" ..
   --contenders REGEX   only the contenders whose name matches
   --isa NAME           kernels to use (portable, sse4, avx2 ...)
   --cpu N              the CPU to stay on (default: the last)
@@ -196,36 +198,53 @@ class Pin {
   int cpu_;
 };
 
+// Twice as many are merged as well.
+constexpr std::uint64_t kMaxMerged = 10'000'000;
+
+Table merge_table(std::uint64_t n) {
+  return {.group = "",
+          .section = "merge",
+          .keys = n,
+          .mix = {},
+          .columns = {"merge", "ascending", "any order"},
+          .rows = {}};
+}
+
 class Bench {
  public:
   Bench(const Options& options, const Pin& pin)
       : options_(options), pin_(pin), only_(options.only), contenders_(options.contenders) {}
 
   template <class Key>
-  void run(std::uint64_t n, const std::vector<Entry<Key>>& entries);
+  void run(std::uint64_t n, const std::string& group, const std::vector<Entry<Key>>& entries);
+  void run_merge(std::uint64_t n);
 
   bool wanted(const Table& table) const { return std::regex_search(table.title(), only_); }
   template <class Key>
-  bool wanted(const Entry<Key>& entry, std::uint64_t n) const {
-    return n <= (options_.quick ? entry.about.max_quick_keys : entry.about.max_keys) &&
+  bool wanted(const Entry<Key>& entry, const std::string& group, std::uint64_t n) const {
+    return entry.about.group == group && n <= (options_.quick ? entry.about.max_quick_keys : entry.about.max_keys) &&
            std::regex_search(entry.about.name, contenders_);
   }
   const std::vector<Table>& tables() const { return tables_; }
   bool refused() const { return refused_; }
 
   template <class Key>
-  static std::vector<Table> plan(std::uint64_t n, bool quick) {
+  static std::vector<Table> plan(std::uint64_t n, const std::string& group, bool quick) {
     const bool text = std::same_as<Key, std::string_view>;
     std::vector<Table> result;
-    if (!text)
-      result.push_back({.section = "build",
-                        .keys = n,
-                        .mix = {},
-                        .columns = {"1 thread", "1 thread, wall", "2 threads, wall", "2 threads, cpu"},
-                        .rows = {}});
+    if (!text) {
+      Table build{.group = group, .section = "build", .keys = n, .mix = {}, .columns = {"1 thread"}, .rows = {}};
+      if (group == "mutable") {
+        build.columns.emplace_back("erase");
+      } else {
+        build.columns.insert(build.columns.end(), {"1 thread, wall", "2 threads, wall", "2 threads, cpu"});
+      }
+      result.push_back(build);
+    }
     for (const char* mix : {"absent", "mixed", "present"}) {
       if (quick && std::strcmp(mix, "absent") != 0) continue;
-      Table table{.section = text ? "strings" : "lookup", .keys = n, .mix = mix, .columns = {}, .rows = {}};
+      Table table{
+          .group = group, .section = text ? "strings" : "lookup", .keys = n, .mix = mix, .columns = {}, .rows = {}};
       for (const char* form : kFormNames) {
         if (!text || (std::strcmp(form, "chain") != 0 && std::strcmp(form, "digests") != 0)) {
           table.columns.emplace_back(form);
@@ -286,6 +305,12 @@ void Bench::build(Table* table, std::vector<Alive<Key>>& alive, std::span<const 
         pin_.down();
       }
       timed("1 thread", 1, CLOCK_THREAD_CPUTIME_ID);
+      if (table != nullptr && one.contender->erases()) {
+        const auto some = keys.first((keys.size() + 3) / 4);
+        const double time = seconds([&] { one.contender->erase(some); });
+        one.row.ns["erase"].push_back(1e9 * time / static_cast<double>(some.size()));
+        one.contender->build(some, 1);
+      }
     }
   }
 }
@@ -372,15 +397,15 @@ void Bench::ask(Table& table, std::vector<Alive<Key>>& alive, std::span<const Ke
 }
 
 template <class Key>
-void Bench::run(std::uint64_t n, const std::vector<Entry<Key>>& entries) {
-  std::vector<Table> planned = plan<Key>(n, options_.quick);
+void Bench::run(std::uint64_t n, const std::string& group, const std::vector<Entry<Key>>& entries) {
+  std::vector<Table> planned = plan<Key>(n, group, options_.quick);
   std::erase_if(planned, [&](const Table& table) { return !wanted(table); });
   if (planned.empty()) return;
 
   const KeyList<Key> list(n, [](std::uint64_t i) { return i; });
   std::vector<Alive<Key>> alive;
   for (const auto& entry : entries) {
-    if (!wanted(entry, n)) continue;
+    if (!wanted(entry, group, n)) continue;
     alive.push_back({&entry.about, entry.make(n), {}});
     alive.back().row.about = entry.about;
   }
@@ -402,6 +427,76 @@ void Bench::run(std::uint64_t n, const std::vector<Entry<Key>>& entries) {
     }
     finish(table);
   }
+}
+
+// Two quotient filters of n keys each become one: merged, or the fingerprints of the second inserted into a copy of the
+// first that has room for them, in their order and in that of the keys. ns for a key of the second; all three end with
+// the same bytes, or no speed is printed.
+void Bench::run_merge(std::uint64_t n) {
+  Table table = merge_table(n);
+  if (!wanted(table)) return;
+  for (const std::uint64_t keys : {n, 2 * n}) {
+    Row row;
+    row.about = {.name = "quotient, 2 x " + short_number(keys), .kind = Kind::ours};
+    const auto shape = QuotientShape::for_keys({.keys = keys, .fpr = 0.002});
+    const auto filled = [&](std::uint64_t from) {
+      const KeyList<std::uint64_t> list(keys, [&](std::uint64_t i) { return from + i; });
+      std::vector<Digest<Hash>> digests(keys);
+      digests_of(Hash(), list.keys(), std::span(digests));
+      auto built = build_quotient(shape, std::span<const Digest<Hash>>(digests), Hash());
+      if (!built) throw std::runtime_error(built.error().detail);
+      return std::pair(*std::move(built), std::move(digests));
+    };
+    const Quotient a = filled(0).first;
+    const auto second = filled(kAbsent);
+    const Quotient& b = second.first;
+    const std::span<const Digest<Hash>> digests = second.second;
+    std::vector<std::uint64_t> ascending;
+    ascending.reserve(keys);
+    for_each_fingerprint(b.view(), [&](std::uint64_t f) { ascending.push_back(f); });
+    for (std::uint64_t round = 0; round < std::min<std::uint64_t>(rounds(n), 5); ++round) {
+      const auto timed = [&](const char* column, auto work) {
+        row.ns[column].push_back(1e9 * seconds(work) / static_cast<double>(keys));
+      };
+      std::optional<Result<Quotient>> both;
+      timed("merge", [&] { both.emplace(merge(a.view(), b.view())); });
+      if (!*both) throw std::runtime_error(both->error().detail);
+      const Quotient& merged = **both;
+      const auto roomy = resize(a.view(), merged.shape());
+      if (!roomy) throw std::runtime_error(roomy.error().detail);
+      Quotient one = *roomy;
+      timed("ascending", [&] {
+        for (const std::uint64_t f : ascending) detail::quotient_insert(one.shape(), one.writable_bytes().data(), f);
+      });
+      Quotient other = *roomy;
+      timed("any order", [&] { keep(other.insert(digests)); });
+      if (!std::ranges::equal(one.bytes(), merged.bytes()) || !std::ranges::equal(other.bytes(), merged.bytes())) {
+        row.refused = "merging and inserting end with different bytes";
+        refused_ = true;
+      }
+      if (round == 0) {
+        const KeyList<std::uint64_t> absent(1 << 18, [](std::uint64_t i) { return kNeverAsked + i; });
+        std::vector<std::uint64_t> answers(absent.keys().size() / kBatch);
+        merged.may_contain(absent.keys(), answers);
+        for (const std::uint64_t word : answers) row.fpr += std::popcount(word) / double{1 << 18};
+        row.fpr_model = merged.shape().fpr(2 * static_cast<double>(keys));
+      }
+      row.bytes = merged.byte_size();
+      row.bits_per_key = 8.0 * static_cast<double>(row.bytes) / static_cast<double>(2 * keys);
+    }
+    table.rows.push_back(std::move(row));
+  }
+  print(table);
+  const auto& once = table.rows[0].ns;
+  const auto& twice = table.rows[1].ns;
+  if (table.rows[0].refused.empty() && table.rows[1].refused.empty()) {
+    std::printf(
+        "  merging is %.1f times as fast as inserting in ascending order, %.1f in any; twice the keys take %.2f "
+        "times the time\n",
+        ratio(once.at("ascending"), once.at("merge")), ratio(once.at("any order"), once.at("merge")),
+        2 * ratio(twice.at("merge"), once.at("merge")));
+  }
+  tables_.push_back(std::move(table));
 }
 
 std::string first_line(const char* path, const std::string& prefix) {
@@ -464,10 +559,13 @@ int run(const Options& options) {
     for (const auto& entry : numbers) std::printf("contender  %s\n", entry.about.name.c_str());
     for (const auto& entry : strings) std::printf("contender  %s (strings)\n", entry.about.name.c_str());
     for (const std::uint64_t n : options.keys) {
-      for (const auto& table : Bench::plan<std::uint64_t>(n, options.quick))
-        std::printf("table      %s\n", table.title().c_str());
+      for (const char* group : kGroups) {
+        for (const auto& table : Bench::plan<std::uint64_t>(n, group, options.quick))
+          std::printf("table      %s\n", table.title().c_str());
+      }
+      if (n <= kMaxMerged) std::printf("table      %s\n", merge_table(n).title().c_str());
     }
-    for (const auto& table : Bench::plan<std::string_view>(text_keys, options.quick))
+    for (const auto& table : Bench::plan<std::string_view>(text_keys, "", options.quick))
       std::printf("table      %s\n", table.title().c_str());
     return 0;
   }
@@ -496,9 +594,10 @@ int run(const Options& options) {
   Bench bench(options, pin);
   for (const std::uint64_t n : options.keys) {
     if (n == 0) throw std::invalid_argument("--keys: at least one");
-    bench.run<std::uint64_t>(n, numbers);
+    for (const char* group : kGroups) bench.run<std::uint64_t>(n, group, numbers);
+    if (n <= kMaxMerged) bench.run_merge(n);
   }
-  bench.run<std::string_view>(text_keys, strings);
+  bench.run<std::string_view>(text_keys, "", strings);
   if (!options.json.empty()) write_json(options.json, about, bench.tables());
   if (!options.svg.empty()) write_svg(options.svg, bench.tables(), measured_rates(options.seed));
   return bench.refused() ? 1 : 0;

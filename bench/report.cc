@@ -109,7 +109,9 @@ std::string short_number(std::uint64_t keys) {
   return zeros < 3 ? std::to_string(keys) : std::to_string(head) + "e" + std::to_string(zeros);
 }
 
-std::string Table::title() const { return section + " " + short_number(keys) + (mix.empty() ? "" : " " + mix); }
+std::string Table::title() const {
+  return (group.empty() ? "" : group + " ") + section + " " + short_number(keys) + (mix.empty() ? "" : " " + mix);
+}
 
 void print(const Table& table) {
   std::printf("\n%s\n", table.title().c_str());
@@ -195,8 +197,8 @@ void write_json(const std::string& path, const std::map<std::string, std::string
   out << "\n  },\n  \"tables\": [";
   comma = "";
   for (const Table& table : tables) {
-    out << comma << "\n    {\"section\": " << quoted(table.section) << ", \"keys\": " << table.keys
-        << ", \"mix\": " << quoted(table.mix) << ", \"rows\": [";
+    out << comma << "\n    {\"group\": " << quoted(table.group) << ", \"section\": " << quoted(table.section)
+        << ", \"keys\": " << table.keys << ", \"mix\": " << quoted(table.mix) << ", \"rows\": [";
     comma = ",";
     const char* row_comma = "";
     for (const Row& row : table.rows) {

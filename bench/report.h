@@ -20,6 +20,7 @@ struct Row {
 };
 
 struct Table {
+  std::string group;  // of the contenders in it
   std::string section;
   std::uint64_t keys = 0;
   std::string mix;  // of the queries; empty for a build

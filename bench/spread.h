@@ -6,7 +6,11 @@
 #pragma once
 #include <cmath>
 
+#include "perhaps/counting_bloom.h"
+#include "perhaps/cuckoo.h"
+#include "perhaps/quotient.h"
 #include "perhaps/sizing.h"
+#include "perhaps/window.h"
 
 namespace perhaps::bench {
 
@@ -35,5 +39,35 @@ inline double spread(BloomShape shape, double keys) {
   const double fill = shape.fill(keys);
   return shape.fpr(keys) * shape.probes / fill * std::sqrt(fill * (1 - fill) / static_cast<double>(shape.bits));
 }
+inline double spread(const CountingShape& shape, double keys) {
+  return spread_of_blocks(static_cast<double>(shape.lines), keys, shape.probes / 128.0, shape.probes);
+}
+
+// Fingerprints: a stranger has one of `values` values, and the rate is the share of them that keys have taken. Keys
+// are balls, values bins; what varies is how many bins are hit twice.
+inline double spread_of_values(double values, double keys) {
+  const double load = keys / values;
+  return std::sqrt(std::max(0.0, std::exp(-load) - (1 + load) * std::exp(-2 * load)) / values);
+}
+inline double spread(CuckooShape shape, double keys) {
+  const double fingerprints = std::exp2(shape.fingerprint_bits) - 1;
+  return spread_of_values(fingerprints * static_cast<double>(shape.buckets) / 2, keys);
+}
+inline double spread(const QuotientShape& shape, double keys) {
+  return spread_of_values(static_cast<double>(shape.buckets) * std::exp2(shape.remainder_bits), keys);
+}
+
+// Seven full generations. In each the rate is a product over the rows, whose lines are independent.
+inline double spread(WindowShape shape, double keys) {
+  const double each = keys / WindowShape::kWindow;
+  const double of_row = spread_of_blocks(static_cast<double>(shape.lines), each, shape.probes / 63.0, shape.probes);
+  const double row = std::pow(shape.generation_fpr(each), 1.0 / shape.rows);
+  const double of_generation = shape.generation_fpr(each) * std::sqrt(static_cast<double>(shape.rows)) * of_row / row;
+  return of_generation * std::sqrt(double{WindowShape::kWindow});
+}
+
+// Of static filters: the fingerprint of a stranger knows nothing of the bits it is compared with, so nothing varies.
+// Not zero, which would mean that it is not known.
+inline constexpr double kExact = 1e-4;
 
 }  // namespace perhaps::bench

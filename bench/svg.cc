@@ -216,7 +216,7 @@ std::string space(const std::vector<Table>& tables, const std::vector<Rate>& rat
   // Peers, as the largest table of lookups saw them.
   const Table* last = nullptr;
   for (const Table& table : tables) {
-    if (table.section == "lookup" && (last == nullptr || table.keys > last->keys)) last = &table;
+    if (table.group.empty() && table.section == "lookup" && (last == nullptr || table.keys > last->keys)) last = &table;
   }
   if (last == nullptr) return out;
   std::size_t peers = 0;
@@ -240,7 +240,7 @@ std::string speed(const std::vector<Table>& tables) {
   double most_ns = 0;
   double least_ns = 1e9;
   for (const Table& table : tables) {
-    if (table.section != "lookup" || table.mix != "absent") continue;
+    if (!table.group.empty() || table.section != "lookup" || table.mix != "absent") continue;
     for (const Row& row : table.rows) {
       const bool ours = row.about.name == "line" || row.about.name == "block";
       if (row.about.kind == Kind::native || row.about.name == "limit 10.67" || !row.refused.empty()) continue;
