@@ -18,16 +18,17 @@
 // A key lies in one of the eight slots of buckets i1 and i2. From either bucket and the fingerprint alone the other one
 // follows (s - (s - i) = i, for any number of buckets; the usual i xor hash(f) needs a power of two), so a fingerprint
 // can move without its key. `mix` is not linear: with s = f * c the buckets that can be reached in r moves would number
-// r * 2^fingerprint_bits, not (2^fingerprint_bits)^r, and narrow fingerprints would get stuck earlier.
+// r * 2^fingerprint_bits, not (2^fingerprint_bits)^r, and chance decides the load of so small a circle.
 //
 // **Insert** takes the emptier of the two buckets. Are both full, it searches breadth first for the nearest bucket with
-// an empty slot, through the other buckets of the eight fingerprints, then theirs, up to 5 levels; only when there is
+// an empty slot, through the other buckets of the eight fingerprints, then theirs, 2048 at most; only when there is
 // one are fingerprints moved, the last first. The search asks memory for a level while it looks at the one before. Is
 // there none, the digest itself goes into the stash of the head; is that full or does it hold the digest already, the
 // answer is `full` and no byte has changed. Everything is determined by the digests: replicas stay equal.
 //
 // **Capacity.** capacity() = 96 % of the slots less 9 (half of them, in the smallest tables) distinct keys fit, in
-// practice always: at random keys the first digest is stashed at 97 % load and the first `full` comes a little later.
+// practice always: 100,000 tables of 1 to 2.7 million buckets took theirs (test/erase_slow_test.cc). Random keys stash
+// the first digest at 97 % load, the first `full` comes a little later.
 //
 // **A multiset.** Insert always adds, and says `present` if the key looked present before; whoever wants a set asks
 // may_contain first. Erase takes one copy away. A key has at most nine copies (eight slots and one place in the stash),
