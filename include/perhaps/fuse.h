@@ -7,8 +7,8 @@
 //   slot i = bits [i * bits, (i + 1) * bits) of the slots, counted from the lowest bit of the first byte
 //
 // A key has one slot in each of `arity` consecutive segments, and a fingerprint. It is perhaps there if its slots,
-// XORed together, are its fingerprint. With h the digest, high and low the halves of a 128-bit product, x.hi and x.lo the
-// halves of a 64-bit number, everything else modulo 2^64:
+// XORed together, are its fingerprint. With h the digest, high and low the halves of a 128-bit product, x.hi and x.lo
+// the halves of a 64-bit number, everything else modulo 2^64:
 //
 //   p = seed * 0x9e3779b97f4a7c15;  from seed 16 on, first: h = murmur's finaliser of (h + p)
 //   w = (h << shard_bits) * segments, a product of 128 bits                 s = high(w): the first of its segments
@@ -42,7 +42,7 @@
 //
 // The rate of false positives is 2^-bits: a stranger's slots XOR to a value that knows nothing of its fingerprint. So
 // for_keys takes the fewest bits that do, and rates between powers of two get the next better one. A lookup touches
-// `arity` lines, all known from the digest at once: a batch asks the memory for them ahead. Building takes 13 bytes of
+// `arity` lines, all known from the digest at once: a batch asks the memory for them ahead. Building takes 23 bytes of
 // scratch a key of a shard, of which there are at most 2^20 on average.
 #pragma once
 #include <cstdint>
@@ -181,7 +181,7 @@ struct FuseLayout {
     const detail::FuseProbe<kArity> probe(g, shape.bits, shape.shard_bits, h);
     std::uint64_t difference = probe.fingerprint;
     for (const std::uint64_t slot : probe.slot) difference ^= detail::fuse_slot(shard + 8, slot, shape.bits);
-    return difference << (64 - shape.bits) == 0 || g.segments == 0;
+    return (difference << (64 - shape.bits) == 0) | (g.segments == 0);  // no branch: the answers are anybody's guess
   }
   template <unsigned kArity>
   static void ask_ahead(const FuseShape& shape, const std::byte* table, std::uint64_t h) noexcept {

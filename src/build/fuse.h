@@ -6,11 +6,10 @@ namespace perhaps::build {
 
 // Arrays for one shard: the keys of each slot, and the order in which keys were taken away.
 struct FusePeeling {
-  // Keys of a slot in the upper half, the XOR of their numbers in the lower. One word a slot: every step of the
-  // peeling is one access.
-  std::span<std::uint64_t> slots;
+  std::span<std::uint64_t> sums;   // XOR of the digests of a slot's keys: of one key, its digest
+  std::span<std::uint8_t> counts;  // and how many they are
   std::span<std::uint32_t> order_slots;
-  std::span<std::uint32_t> order_keys;
+  std::span<std::uint64_t> order_digests;
 
   FusePeeling(StaticScratch& scratch, std::uint32_t arity, detail::FuseGeometry g, std::size_t keys);
 };
