@@ -314,6 +314,25 @@ TEST(Fuse, AShardWithoutSegmentsAnswersPerhaps) {
   EXPECT_EQ(view->may_contain(questions), UINT64_MAX);
 }
 
+// The bytes never change. A change that is meant needs a new version of the file format first.
+TEST(Fuse, Golden) {
+  struct Case {
+    std::uint64_t keys;
+    std::uint32_t arity, bits;
+    std::uint64_t bytes;
+  };
+  for (const Case& c :
+       {Case{0, 3, 8, 0x2b0a5c7627784864}, Case{1, 4, 5, 0x13c1fe576661b06b}, Case{1000, 3, 8, 0x2f22a4f10b6398dc},
+        Case{1000, 4, 13, 0x2608fec04003b29c}, Case{50'000, 3, 1, 0x351a7cf3988c5d88},
+        Case{50'000, 4, 32, 0x95ceb26dd4a634b2}, Case{1'100'000, 3, 7, 0x7fda8300d3d9b750}}) {
+    std::vector<std::uint64_t> numbers(c.keys);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    const Fuse filter =
+        built(digests_of(Hash(), numbers), {.fpr = std::ldexp(1.0, -int(c.bits)), .arity = c.arity}, {.threads = 2});
+    EXPECT_EQ(Hash()(filter.bytes()).value, c.bytes) << c.keys << " keys: " << std::hex << Hash()(filter.bytes()).value;
+  }
+}
+
 TEST(Fuse, CopiesAndMoves) {
   const auto digests = random_digests(Hash(), 9, 500);
   Fuse a = built(digests, {.fpr = 0.01});
