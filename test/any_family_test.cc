@@ -11,9 +11,22 @@
 #include <thread>
 
 #include "perhaps/container.h"
+#include "perhaps/counting_bloom.h"
+#include "perhaps/cuckoo.h"
+#include "perhaps/fuse.h"
+#include "perhaps/quotient.h"
+#include "perhaps/ribbon.h"
+#include "perhaps/scalable_bloom.h"
+#include "perhaps/window.h"
 
 namespace perhaps {
 namespace {
+
+static_assert(ErasableFilter<CountingBloom> && ErasableFilter<Cuckoo> && ErasableFilter<Quotient>);
+static_assert(ErasableFilter<CuckooSpan> && MutableFilter<Window> && MutableFilter<ScalableBloom>);
+static_assert(Filter<Fuse> && Filter<Ribbon> && !MutableFilter<Fuse> && !MutableFilter<Ribbon>);
+static_assert(FlatFilter<CuckooView> && FlatFilter<FuseView> && FlatFilter<RibbonView> && !FlatFilter<ScalableBloom>);
+static_assert(!ErasableFilter<LineBloom> && !ErasableFilter<Window>);
 
 namespace fs = std::filesystem;
 

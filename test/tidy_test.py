@@ -171,7 +171,7 @@ def main():
                 error(name, 1, "does not begin with what it promises")
     for own in RANK_OF:
         if not (ROOT / "include/perhaps" / own).exists():
-            pass  # error(f"include/perhaps/{own}", 1, "is ranked but does not exist")
+            error(f"include/perhaps/{own}", 1, "is ranked but does not exist")
     check_circles()
 
     for text in errors:
