@@ -58,6 +58,7 @@ Command::Run fold_command(CLI::App&);
 Command::Run verify_command(CLI::App&);
 Command::Run size_command(CLI::App&);
 Command::Run bench_command(CLI::App&);
+Command::Run advise_command(CLI::App&);
 Command::Run man_command(CLI::App&);
 Command::Run completion_command(CLI::App&);
 

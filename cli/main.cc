@@ -66,6 +66,11 @@ constexpr Examples kBench = {
     "perhaps bench --keys 100k",
 };
 
+constexpr Examples kAdvise = {
+    "perhaps advise keys.txt",
+    "perhaps advise keys.txt --queries new.txt --needs delete --saves 2ms",
+};
+
 constexpr Command kCommands[] = {
     {"build", "make a filter file from keys",
      "Reads keys and writes a filter of them to a file. The number of keys need not be known: files are read twice, "
@@ -104,6 +109,11 @@ constexpr Command kCommands[] = {
      kVerify, &verify_command},
     {"size", "how large would a filter be", "What each family needs for the keys, or reaches with the memory.", kSize,
      &size_command},
+    {"advise", "which family for these keys: measure and rank them",
+     "Builds a filter of each family from a sample of the keys, asks it, and ranks the families by what a lookup costs "
+     "in all: its time, the work that a wrong perhaps causes, and the memory. The last line is the command to run. "
+     "Exit code: 1 if no family does all that is asked for, 2 on an error.",
+     kAdvise, &advise_command},
     {"bench", "measure the families on this machine", "", kBench, &bench_command},
     {"man", "print the man page", "", {}, &man_command, true},
     {"completion", "print a shell's completions", "", {}, &completion_command, true},

@@ -1004,7 +1004,7 @@ class Bench(Case):
 class Documents(Case):
     """Help, man page and completions name every command and option, are well formed, and their examples run."""
 
-    COMMANDS = ["build", "query", "add", "remove", "info", "merge", "fold", "verify", "size", "bench"]
+    COMMANDS = ["build", "query", "add", "remove", "info", "merge", "fold", "verify", "size", "advise", "bench"]
 
     def options(self):
         for command in self.COMMANDS:

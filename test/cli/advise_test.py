@@ -1,0 +1,265 @@
+"""The promises of `perhaps advise`, kept by the real binary.
+
+    advise_test.py PERHAPS [unittest arguments]
+
+Times differ from run to run, so nothing here compares two of them: what is checked is arithmetic on the figures that
+were printed, rates (n and z stated), sizes, and that the advice can be followed.
+"""
+import gzip
+import json
+import math
+import os
+import shlex
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PERHAPS = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
+FAMILIES = ["line", "block", "classic", "scalable", "counting", "cuckoo", "quotient", "window", "ribbon",
+            "fuse", "fuse"]  # of 3 and of 4 slots a key
+
+
+def lines(keys):
+    return b"".join(k + b"\n" for k in keys)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="perhaps-advise-")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.keys = [b"key %d" % i for i in range(3000)]
+        self.write("keys.txt", lines(self.keys))
+
+    def write(self, name, data):
+        with open(os.path.join(self.folder, name), "wb") as file:
+            file.write(data)
+        return name
+
+    def run_perhaps(self, *args, stdin=b""):
+        return subprocess.run([PERHAPS, *args], input=stdin, capture_output=True, cwd=self.folder, timeout=120)
+
+    def ok(self, *args, stdin=b"", code=0):
+        done = self.run_perhaps(*args, stdin=stdin)
+        self.assertEqual(done.returncode, code, (args, done.stdout, done.stderr))
+        return done.stdout.decode()
+
+    def advise(self, *args, stdin=b"", code=0):
+        return json.loads(self.ok("advise", "--json", *args, stdin=stdin, code=code))
+
+    def refused(self, *args, says, stdin=b""):
+        done = self.run_perhaps("advise", *args, stdin=stdin)
+        self.assertEqual((done.returncode, done.stdout), (2, b""), (args, done.stderr))
+        self.assertIn(says, done.stderr.decode())
+
+    def names(self, rows):
+        return [row["family"] for row in rows]
+
+
+class Table(Case):
+    """Every family is ranked or has a reason; the rank follows from the figures in the row, and these from the keys."""
+
+    def check(self, advice, saves, bit_price):
+        ranked = advice["ranked"]
+        self.assertEqual(sorted(self.names(ranked + advice["not_ranked"])), sorted(FAMILIES))
+        self.assertEqual(advice["saves_ns"], saves)
+        self.assertAlmostEqual(advice["bit_price_ns"], bit_price, delta=1e-9 * bit_price)
+        for row in ranked:
+            cost = row["single_ns"] + row["fpr"] * saves
+            self.assertAlmostEqual(row["cost_ns"], cost, delta=1e-6 * cost)
+            total = cost + row["bits_per_key"] * bit_price
+            self.assertAlmostEqual(row["total_ns"], total, delta=1e-6 * total)
+            for figure in ["single_ns", "batch_ns", "build_seconds", "bytes"]:
+                self.assertGreater(row[figure], 0, (row["family"], figure))
+            self.assertEqual(row["fpr"], row["fpr_measured" if row["fpr_is_measured"] else "fpr_model"])
+        self.assertEqual([row["total_ns"] for row in ranked], sorted(row["total_ns"] for row in ranked))
+        for row in advice["not_ranked"]:
+            self.assertGreater(len(row["reason"]), 10)
+
+    def test_default(self):
+        advice = self.advise("keys.txt")
+        self.check(advice, 100e3, math.log(2) * 0.01 * 100e3)
+        self.assertEqual((advice["keys"], advice["keys_distinct"], advice["keys_measured"]), (3000, 3000, 3000))
+        self.assertEqual(len(advice["ranked"]), len(FAMILIES))
+        for row in advice["ranked"]:
+            # n = 1e6 absent keys, z = 5, and what the model leaves to the luck of one small table: a tenth
+            spread = 5 * math.sqrt(row["fpr_model"] / 1e6) + 0.1 * row["fpr_model"]
+            self.assertAlmostEqual(row["fpr_measured"], row["fpr_model"], delta=spread, msg=row["family"])
+
+    def test_sizes_are_those_of_the_filters(self):
+        for row in self.advise("keys.txt", "--fpr", "0.003")["ranked"]:
+            arity = ["--arity", str(row["arity"])] if "arity" in row else []
+            expected = ["--keys-expected", "3000"] if row["family"] == "window" else []
+            built = json.loads(self.ok("build", "-o", "f", "--filter", row["family"], "--fpr", "0.003", *arity,
+                                       *expected, "--json", "keys.txt"))
+            self.assertEqual(built["bytes"], row["bytes"], row["family"])
+            self.assertAlmostEqual(row["bits_per_key"], row["bytes"] * 8 / 3000, delta=1e-6)
+
+    def test_saves(self):
+        for text, ns in [("250ns", 250), ("1.5us", 1.5e3), ("2ms", 2e6), ("1s", 1e9)]:
+            self.check(self.advise("keys.txt", "--saves", text, "--fpr", "2%"), ns, math.log(2) * 0.02 * ns)
+        self.assertLess(self.advise("keys.txt", "--saves", "0ns")["gain_ns"], 0)
+        self.assertIn("none: a lookup takes longer", self.ok("advise", "keys.txt", "--saves", "0ns"))
+
+    def test_given_memory_has_no_price(self):
+        for sizing in [["--max-bytes", "4k"], ["--bits-per-key", "12"]]:
+            advice = self.advise("keys.txt", *sizing)
+            self.check(advice, 100e3, 0)
+            self.assertIn("scalable", self.names(advice["not_ranked"]))
+            for row in advice["ranked"]:
+                self.assertLessEqual(row["bytes"], 4600 if sizing[0] == "--bits-per-key" else 4000, row)
+
+    def test_a_rate_out_of_reach(self):
+        advice = self.advise("keys.txt", "--fpr", "1e-12")
+        self.check(advice, 100e3, math.log(2) * 1e-12 * 100e3)
+        for row in advice["ranked"]:
+            self.assertFalse(row["fpr_is_measured"])
+            self.assertLess(row["fpr_model"], 3e-12, row["family"])  # of this table: the 40th power of its luck
+        self.assertIn("out of its reach", str(advice["not_ranked"]))
+        self.assertIn("~", self.ok("advise", "keys.txt", "--fpr", "1e-12"))
+
+    def test_text(self):
+        text = self.ok("advise", "keys.txt")
+        table = text.split("\n\n")[1].splitlines()
+        self.assertEqual(sorted(row.split()[0] for row in table[1:]), sorted(FAMILIES))
+        self.assertIn("3,000, 3,000 distinct; all of them were measured", text)
+        self.assertTrue(text.splitlines()[-1].split()[0] == "run", text)
+
+
+class Needs(Case):
+    """A family that cannot do what is needed is never advised, and the reason is given."""
+
+    def test_needs(self):
+        for needs, left in [("delete", {"counting", "cuckoo", "quotient"}),
+                            ("remove", {"counting", "cuckoo", "quotient"}),
+                            ("delete,merge", {"counting", "quotient"}),
+                            ("grow", {"scalable", "quotient"}),
+                            ("delete,merge,grow", {"quotient"}),
+                            ("add", set(FAMILIES) - {"fuse", "ribbon"}),
+                            ("merge", {"line", "block", "classic", "scalable", "counting", "quotient"})]:
+            advice = self.advise("keys.txt", "--needs", needs)
+            self.assertEqual(set(self.names(advice["ranked"])), left, needs)
+            for row in advice["ranked"]:
+                for need in needs.replace("remove", "delete").split(","):
+                    self.assertTrue(row[need], (row["family"], need))
+            for row in advice["not_ranked"]:
+                self.assertIn("--needs", row["reason"])
+        text = self.ok("advise", "keys.txt", "--needs", "delete,grow")
+        self.assertRegex(text, r"not ranked\n  line +cannot forget a key \(--needs delete\)\n")
+        self.assertIn("the only family", text)
+
+    def test_nothing_is_left(self):
+        advice = self.advise("keys.txt", "--needs", "grow", "--max-bytes", "100", code=1)
+        self.assertEqual((advice["ranked"], advice["command"]), ([], None))
+
+
+class Command(Case):
+    """The command that is printed runs as it stands, on the same keys, and makes the filter of the first row."""
+
+    def follow(self, *args, stdin=b""):
+        advice = self.advise(*args, stdin=stdin)
+        self.assertEqual(shlex.split(advice["command"])[0], "perhaps")
+        env = {**os.environ, "PATH": os.path.dirname(PERHAPS) + ":" + os.environ["PATH"]}
+        done = subprocess.run(["bash", "-c", advice["command"]], cwd=self.folder, env=env, input=stdin,
+                              capture_output=True)
+        self.assertEqual(done.returncode, 0, (advice["command"], done.stderr))
+        best = advice["ranked"][0]
+        info = json.loads(self.ok("info", "--json", shlex.split(advice["command"])[3]))
+        self.assertEqual((info["family"], info["bytes"]), (best["family"], best["bytes"]), advice["command"])
+        return shlex.split(advice["command"])
+
+    def test_follow(self):
+        words = self.follow("keys.txt")
+        self.assertEqual(words[3], "keys.perhaps")
+        verified = json.loads(self.ok("verify", "keys.perhaps", "--keys", "keys.txt", "--json"))
+        self.assertEqual((verified["keys"], verified["false_negatives"]), (3000, 0))
+        self.assertLess(verified["fpr"], 0.0125)
+        for args in [["--fpr", "1e-5", "--saves", "100ns"], ["--bits-per-key", "9.5"], ["--max-bytes", "8Ki"],
+                     ["--needs", "delete"]]:
+            self.follow("keys.txt", *args)
+
+    def test_key_options(self):
+        people = lines(b"%d;Name %d ;x" % (i, i) for i in range(2000))
+        self.write("the people.csv", people)
+        words = self.follow("--field", "2", "--delimiter", ";", "--lower", "--trim", "the people.csv")
+        self.assertEqual(words[3], "the people.perhaps")
+        self.ok("query", words[3], "-e", "name 7")
+        self.follow("--keys-as", "u64", self.write("n", b"".join(struct.pack("<Q", i) for i in range(2000))))
+        self.follow("-0", self.write("z", b"\0".join(self.keys)))
+        self.follow("--keys-as", "hex", self.write("h", lines(k.hex().encode() for k in self.keys)))
+        self.follow("-e", "it's", "-e", "$HOME", "keys.txt")
+        self.follow(self.write("keys.gz", gzip.compress(lines(self.keys))), "keys.txt")
+        self.follow("-", stdin=lines(self.keys))
+        self.follow("--", self.write("-odd", lines(self.keys)))
+        self.assertEqual(self.follow(self.write("a.perhaps", lines(self.keys)))[3], "a.perhaps.perhaps")
+
+
+class Sampling(Case):
+    """A sample stands for all keys: their number, the size of the filter, which queries are absent. Duplicates do not
+    make it larger."""
+
+    def test_sample(self):
+        keys = [b"k%d" % i for i in range(100_000)]
+        self.write("many", lines(keys))
+        # 1/16 of the queries are decided: of 20,000 keys and 60,000 others about 1250 and 3750
+        self.write("asked", lines(keys[:20_000]) + lines(b"other %d" % i for i in range(60_000)))
+        advice = self.advise("many", "--sample", "10k", "--queries", "asked")
+        measured = advice["keys_measured"]
+        self.assertLessEqual(measured, 10_000)
+        self.assertGreater(measured, 5_000)
+        # binomial: n = 100,000, p = 1/16, z = 5
+        self.assertAlmostEqual(advice["keys_distinct"], 100_000, delta=5 * math.sqrt(100_000 * 15))
+        # n = 5000 decided ones, p = 0.75, z = 5
+        self.assertAlmostEqual(advice["queries_absent"], 0.75, delta=5 * math.sqrt(0.75 * 0.25 / 4500))
+        self.assertTrue(advice["absent_are_queries"])
+        for row in advice["ranked"]:
+            size = {r["family"]: r["bytes"] for r in json.loads(self.ok("size", "--keys", "100k", "--json"))}
+            if row.get("arity") != 4:
+                self.assertAlmostEqual(row["bytes"] / size[row["family"]], 1, delta=0.1, msg=row["family"])
+        self.assertIn("a sample of", self.ok("advise", "many", "--sample", "10k"))
+
+    def test_duplicates(self):
+        advice = self.advise("-", "--sample", "1000", stdin=b"one\n" * 5000 + lines(self.keys[:999]))
+        self.assertEqual((advice["keys"], advice["keys_distinct"], advice["keys_measured"]), (5999, 1000, 1000))
+        advice = self.advise("-e", "only")
+        self.assertEqual(advice["keys_measured"], 1)
+
+    def test_queries(self):
+        self.write("asked", lines(self.keys[:1000]) + lines(b"other %d" % i for i in range(3000)))
+        advice = self.advise("keys.txt", "--queries", "asked")
+        self.assertEqual((advice["queries"], advice["asked"], advice["absent"]), (4000, 4000, 3000))
+        self.assertEqual(advice["queries_absent"], 0.75)
+        best = advice["ranked"][0]
+        self.assertAlmostEqual(advice["gain_ns"], 0.75 * (1 - best["fpr"]) * 100e3 - best["single_ns"], delta=0.1)
+        self.assertIn("75 % of them are not among the keys", self.ok("advise", "keys.txt", "--queries", "asked"))
+        few = self.advise("keys.txt", "--queries", "-", stdin=b"key 1\nother\n")
+        self.assertEqual((few["queries"], few["queries_absent"], few["asked_are_queries"]), (2, 0.5, False))
+        known = self.advise("keys.txt", "--queries", "keys.txt")
+        self.assertEqual((known["queries_absent"], known["asked_are_queries"], known["absent_are_queries"]),
+                         (0, True, False))
+        self.assertLess(known["gain_ns"], 0)
+
+
+class Refusals(Case):
+    """What is wrong is named, with exit code 2, and nothing is printed."""
+
+    def test_refusals(self):
+        self.refused("-", says="no keys")
+        self.refused(self.write("none", b""), says="no keys")
+        self.refused("missing", says="missing: No such file")
+        self.refused("keys.txt", "--queries", "missing", says="missing: No such file")
+        self.refused("-", "--queries", "-", says="named twice", stdin=b"x\n")
+        for needs, word in [("delete,fly", "'fly'"), ("", "''"), ("delete,", "''"), ("Delete", "'Delete'")]:
+            self.refused("keys.txt", "--needs", needs, says=word)
+        for saves in ["100", "us", "1m", "-1s", "1e999s", "100 us", "10%us", "nans", "1us "]:
+            self.refused("keys.txt", "--saves", saves, says="--saves " + saves)
+        for fpr in ["0", "1", "x"]:
+            self.refused("keys.txt", "--fpr", fpr, says="--fpr " + fpr)
+        self.refused("keys.txt", "--sample", "0", says="--sample 0")
+        self.refused("keys.txt", "--field", "9", says="keys.txt:1")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
