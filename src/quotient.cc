@@ -4,11 +4,41 @@
 #include <cstdio>
 #include <string>
 
+#include "kernel/table.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define PERHAPS_BMI2 1
+#else
+#define PERHAPS_BMI2 0
+#endif
+
 namespace perhaps {
 namespace {
 
-using Bits = detail::isa::WordBits<detail::isa::Portable>;
-using Table = detail::QuotientTable<Bits>;
+// Ranks and selects are most of the work. With BMI2 a select is two instructions instead of some thirty, and x86-64
+// without POPCNT counts bits in a dozen. So insert, erase and the batch query are compiled twice, from the same text.
+using Portable = detail::isa::WordBits<detail::isa::Portable>;
+
+#if PERHAPS_BMI2
+#define PERHAPS_WITH_BMI2 [[gnu::target("bmi,bmi2,lzcnt,popcnt")]]
+struct Bmi2 {
+  PERHAPS_WITH_BMI2 static inline std::uint64_t popcount(std::uint64_t word) noexcept {
+    return static_cast<std::uint64_t>(__builtin_popcountll(word));
+  }
+  PERHAPS_WITH_BMI2 static inline std::uint64_t find(std::uint64_t word, std::uint64_t rank) noexcept {
+    return rank < 64 ? _tzcnt_u64(_pdep_u64(std::uint64_t{1} << rank, word)) : 64;
+  }
+};
+// Zen 1 and 2 have PDEP in microcode, at up to 250 cycles.
+const bool fast_pdep = [] {
+  __builtin_cpu_init();
+  return !__builtin_cpu_is("znver1") && !__builtin_cpu_is("znver2");
+}();
+bool use_bmi2() noexcept { return fast_pdep && kernel::active().bmi2; }
+#endif
+
+using Table = detail::QuotientTable<Portable>;
 constexpr std::uint64_t kNowhere = Table::kNowhere;
 
 constexpr std::uint64_t from_bit(std::uint64_t i) noexcept { return ~std::uint64_t{0} << i; }
@@ -16,26 +46,38 @@ constexpr std::uint64_t below_bit(std::uint64_t i) noexcept { return (std::uint6
 
 // A table that can be written. Slots of a block are `width` whole words, so moving a range of slots by one is a shift
 // of words; the last slot of a block and the first of the next are carried over by hand.
-class Editor : public Table {
+template <class Bits>
+class Editor : public detail::QuotientTable<Bits> {
+  using Base = detail::QuotientTable<Bits>;
  public:
-  Editor(const QuotientShape& shape, std::byte* table) noexcept : Table(shape, table), table_(table) {}
+  using Base::block;
+  using Base::run_ends;
+  using Base::slot_in;
+  using Base::slot_mask;
+  using Base::width;
 
-  std::uint64_t keys() const noexcept { return detail::load<std::uint64_t>(table_); }
-  void set_keys(std::uint64_t keys) noexcept { detail::store(table_, keys); }
+  Editor(const QuotientShape& shape, std::byte* table) noexcept : Base(shape, table), table_(table) {}
 
-  void set_occupied(std::uint64_t b, std::uint64_t word) noexcept { detail::store(at(b) + 8 * width(), word); }
-  void set_run_ends(std::uint64_t b, std::uint64_t word) noexcept { detail::store(at(b) + 8 * width() + 8, word); }
-  void set_spill(std::uint64_t b, std::uint64_t spilled) noexcept {
-    at(b)[8 * width() + 16] = static_cast<std::byte>(std::min(spilled, kFarSpill));
+  PERHAPS_INLINE std::uint64_t keys() const noexcept { return detail::load<std::uint64_t>(table_); }
+  PERHAPS_INLINE void set_keys(std::uint64_t keys) noexcept { detail::store(table_, keys); }
+
+  PERHAPS_INLINE void set_occupied(std::uint64_t b, std::uint64_t word) noexcept {
+    detail::store(at(b) + 8 * width(), word);
   }
-  void set_slot_in(std::byte* block, std::uint64_t i, std::uint64_t value) noexcept {
+  PERHAPS_INLINE void set_run_ends(std::uint64_t b, std::uint64_t word) noexcept {
+    detail::store(at(b) + 8 * width() + 8, word);
+  }
+  PERHAPS_INLINE void set_spill(std::uint64_t b, std::uint64_t spilled) noexcept {
+    at(b)[8 * width() + 16] = static_cast<std::byte>(std::min(spilled, Base::kFarSpill));
+  }
+  PERHAPS_INLINE void set_slot_in(std::byte* in_block, std::uint64_t i, std::uint64_t value) noexcept {
     const std::uint64_t bit = i * width();
-    const std::uint64_t old = detail::load<std::uint64_t>(block + bit / 8);
-    detail::store(block + bit / 8, (old & ~(slot_mask() << bit % 8)) | value << bit % 8);
+    const std::uint64_t old = detail::load<std::uint64_t>(in_block + bit / 8);
+    detail::store(in_block + bit / 8, (old & ~(slot_mask() << bit % 8)) | value << bit % 8);
   }
 
   // Makes room at `slot` by moving the slots from there up to `unused` by one, and fills it.
-  void insert_at(std::uint64_t slot, std::uint64_t unused, std::uint64_t value, bool ends_run) noexcept {
+  PERHAPS_INLINE void insert_at(std::uint64_t slot, std::uint64_t unused, std::uint64_t value, bool ends_run) noexcept {
     for (std::uint64_t b = unused / 64;; --b) {
       const bool lowest = b == slot / 64;
       const std::uint64_t low = lowest ? slot % 64 : 0;
@@ -51,7 +93,7 @@ class Editor : public Table {
   }
 
   // Closes the gap at `slot` by moving down the slots behind it, up to `settled`, which does not move.
-  void erase_at(std::uint64_t slot, std::uint64_t settled) noexcept {
+  PERHAPS_INLINE void erase_at(std::uint64_t slot, std::uint64_t settled) noexcept {
     const std::uint64_t last = settled - 1;
     for (std::uint64_t b = slot / 64;; ++b) {
       const bool highest = b == last / 64;
@@ -68,10 +110,10 @@ class Editor : public Table {
   }
 
  private:
-  std::byte* at(std::uint64_t b) noexcept { return const_cast<std::byte*>(block(b)); }
+  PERHAPS_INLINE std::byte* at(std::uint64_t b) noexcept { return const_cast<std::byte*>(block(b)); }
 
   // Slots low..high-1 become low+1..high. What is in slot `low` then is not said.
-  void slots_up(std::byte* words, std::uint64_t low, std::uint64_t high) noexcept {
+  PERHAPS_INLINE void slots_up(std::byte* words, std::uint64_t low, std::uint64_t high) noexcept {
     if (low == high) return;
     const std::uint64_t first = low * width();
     const std::uint64_t last = (high + 1) * width() - 1;
@@ -90,7 +132,7 @@ class Editor : public Table {
   }
 
   // Slots low+1..high become low..high-1. What is in slot `high` then is not said.
-  void slots_down(std::byte* words, std::uint64_t low, std::uint64_t high) noexcept {
+  PERHAPS_INLINE void slots_down(std::byte* words, std::uint64_t low, std::uint64_t high) noexcept {
     if (low == high) return;
     const std::uint64_t first = low * width();
     const std::uint64_t last = (high + 1) * width() - 1;
@@ -108,10 +150,10 @@ class Editor : public Table {
     set_word(words, k, (word & keep) | (word >> width() & ~keep));
   }
 
-  static std::uint64_t word_at(const std::byte* words, std::uint64_t k) noexcept {
+  PERHAPS_INLINE static std::uint64_t word_at(const std::byte* words, std::uint64_t k) noexcept {
     return detail::load<std::uint64_t>(words + 8 * k);
   }
-  static void set_word(std::byte* words, std::uint64_t k, std::uint64_t word) noexcept {
+  PERHAPS_INLINE static void set_word(std::byte* words, std::uint64_t k, std::uint64_t word) noexcept {
     detail::store(words + 8 * k, word);
   }
 
@@ -119,7 +161,8 @@ class Editor : public Table {
 };
 
 // The first slot of a run whose value is above `value`, or the one behind the run.
-std::uint64_t upper_bound(const Table& t, Table::Run run, std::uint64_t value) noexcept {
+template <class T>
+PERHAPS_INLINE std::uint64_t upper_bound(const T& t, typename T::Run run, std::uint64_t value) noexcept {
   std::uint64_t low = run.first;
   std::uint64_t high = run.last + 1;
   while (high - low > 8) {
@@ -134,63 +177,15 @@ std::uint64_t upper_bound(const Table& t, Table::Run run, std::uint64_t value) n
   return low;
 }
 
-Error contradiction() { return Error{Errc::bad_parameter, "quotient: the table contradicts itself"}; }
-
-std::string decimal(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", x);
-  return text;
-}
-
-// A stream of fingerprints in pieces.
-class Stream {
- public:
-  Stream(const QuotientShape& shape, const std::byte* table) noexcept : reader_(shape, table) { refill(); }
-  const std::uint64_t* begin() const noexcept { return buffer_.data() + from_; }
-  std::size_t size() const noexcept { return size_ - from_; }
-  void drop(std::size_t count) noexcept {
-    from_ += count;
-    if (from_ == size_) refill();
-  }
-
- private:
-  void refill() noexcept {
-    from_ = 0;
-    size_ = reader_.read(buffer_);
-  }
-  QuotientReader reader_;
-  std::size_t from_ = 0;
-  std::size_t size_ = 0;
-  std::array<std::uint64_t, 512> buffer_;
-};
-
-}  // namespace
-
-namespace detail {
-
-void quotient_query(QuotientShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                    std::uint64_t* answers, bool ahead) noexcept {
-  constexpr std::size_t kAhead = 24;
-  for (std::size_t i = 0; ahead && i < std::min(kAhead, count); ++i) QuotientLayout::prefetch(shape, table, digests[i]);
-  for (std::size_t from = 0; from < count; from += kBatch) {
-    const std::size_t size = std::min(kBatch, count - from);
-    std::uint64_t word = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-      if (ahead && from + i + kAhead < count) QuotientLayout::prefetch(shape, table, digests[from + i + kAhead]);
-      word |= std::uint64_t{QuotientLayout::may_contain<isa::Portable>(shape, table, digests[from + i])} << i;
-    }
-    answers[from / kBatch] = word;
-  }
-}
-
-Inserted quotient_insert(QuotientShape shape, std::byte* table, std::uint64_t fingerprint) noexcept {
-  Editor t(shape, table);
+template <class Bits>
+PERHAPS_INLINE Inserted insert_as(const QuotientShape& shape, std::byte* table, std::uint64_t fingerprint) noexcept {
+  Editor<Bits> t(shape, table);
   if (t.keys() >= shape.capacity()) return Inserted::full;
   const std::uint64_t q = fingerprint >> shape.width();
   const std::uint64_t value = fingerprint & t.slot_mask();
   const std::uint64_t starts = t.occupied(q / 64);
   const bool has_run = (starts >> q % 64 & 1) != 0;
-  Table::Run run{};
+  typename Editor<Bits>::Run run{};
   std::uint64_t slot;
   if (has_run) {
     run = t.run_of(q);
@@ -199,7 +194,7 @@ Inserted quotient_insert(QuotientShape shape, std::byte* table, std::uint64_t fi
   } else {
     slot = t.place_of(q);
   }
-  const std::uint64_t unused = slot >= t.slots() ? kNowhere : t.first_settled<true>(slot);
+  const std::uint64_t unused = slot >= t.slots() ? kNowhere : t.template first_settled<true>(slot);
   if (unused == kNowhere) return Inserted::full;
 
   bool present = false;
@@ -224,19 +219,9 @@ Inserted quotient_insert(QuotientShape shape, std::byte* table, std::uint64_t fi
   return present ? Inserted::present : Inserted::added;
 }
 
-std::size_t quotient_insert_many(QuotientShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                                 bool ahead) noexcept {
-  constexpr std::size_t kAhead = 16;
-  for (std::size_t i = 0; ahead && i < std::min(kAhead, count); ++i) QuotientLayout::prefetch(shape, table, digests[i]);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (ahead && i + kAhead < count) QuotientLayout::prefetch(shape, table, digests[i + kAhead]);
-    if (QuotientLayout::insert(shape, table, digests[i]) == Inserted::full) return i;
-  }
-  return count;
-}
-
-Erased quotient_erase(QuotientShape shape, std::byte* table, std::uint64_t fingerprint) noexcept {
-  Editor t(shape, table);
+template <class Bits>
+PERHAPS_INLINE Erased erase_as(const QuotientShape& shape, std::byte* table, std::uint64_t fingerprint) noexcept {
+  Editor<Bits> t(shape, table);
   const std::uint64_t q = fingerprint >> shape.width();
   const std::uint64_t value = fingerprint & t.slot_mask();
   const std::uint64_t starts = t.occupied(q / 64);
@@ -246,7 +231,7 @@ Erased quotient_erase(QuotientShape shape, std::byte* table, std::uint64_t finge
   const std::uint64_t behind = upper_bound(t, run, value);
   if (behind == run.first || t.slot(behind - 1) != value) return Erased::absent;
   const std::uint64_t slot = behind - 1;
-  std::uint64_t settled = slot + 1 == t.slots() ? t.slots() : t.first_settled<false>(slot + 1);
+  std::uint64_t settled = slot + 1 == t.slots() ? t.slots() : t.template first_settled<false>(slot + 1);
   // A sound table may be used up to its last slot.
   if (settled == kNowhere) settled = t.slots();
 
@@ -268,6 +253,328 @@ Erased quotient_erase(QuotientShape shape, std::byte* table, std::uint64_t finge
   t.erase_at(slot, settled);
   t.set_keys(t.keys() - 1);
   return Erased::removed;
+}
+
+constexpr std::size_t kAhead = 24;
+
+template <class Bits>
+PERHAPS_INLINE std::size_t insert_many_as(const QuotientShape& shape, std::byte* table, const std::uint64_t* digests,
+                                          std::size_t count, bool ahead) noexcept {
+  for (std::size_t i = 0; ahead && i < std::min(kAhead, count); ++i) QuotientLayout::prefetch(shape, table, digests[i]);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (ahead && i + kAhead < count) QuotientLayout::prefetch(shape, table, digests[i + kAhead]);
+    const std::uint64_t fingerprint = QuotientLayout::fingerprint_of(shape, digests[i]);
+    if (insert_as<Bits>(shape, table, fingerprint) == Inserted::full) return i;
+  }
+  return count;
+}
+
+template <class Bits>
+PERHAPS_INLINE void query_as(const QuotientShape& shape, const std::byte* table, const std::uint64_t* digests,
+                             std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
+  for (std::size_t i = 0; ahead && i < std::min(kAhead, count); ++i) QuotientLayout::prefetch(shape, table, digests[i]);
+  for (std::size_t from = 0; from < count; from += kBatch) {
+    const std::size_t size = std::min(kBatch, count - from);
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      if (ahead && from + i + kAhead < count) QuotientLayout::prefetch(shape, table, digests[from + i + kAhead]);
+      const std::uint64_t fingerprint = QuotientLayout::fingerprint_of(shape, digests[from + i]);
+      word |= std::uint64_t{QuotientLayout::has<Bits>(shape, table, fingerprint)} << i;
+    }
+    answers[from / kBatch] = word;
+  }
+}
+
+// Which of a block's 64 quotients there are.
+constexpr std::uint64_t quotients_of_block(const QuotientShape& shape, std::uint64_t b) noexcept {
+  const std::uint64_t left = shape.buckets > b * 64 ? shape.buckets - b * 64 : 0;
+  return left >= 64 ? ~std::uint64_t{0} : below_bit(left);
+}
+
+// The i-th quotient and the i-th run end make the i-th run: nothing has to be searched. Run lengths are random, so the
+// first three slots of a run are always written, and what is too much is overwritten by the next: a loop as long as the
+// run would be mispredicted for most of them. State is in locals, since for all the compiler knows `out` is part of it.
+PERHAPS_INLINE std::size_t read_as(detail::QuotientCursor& at, std::uint64_t* out, std::size_t room) noexcept {
+  constexpr std::uint64_t kAlways = 3;
+  const Table t(at.shape, at.table);
+  const std::uint32_t width = t.width();
+  const std::uint64_t mask = t.slot_mask();
+  std::size_t size = 0;
+  for (;;) {
+    while (at.in_run) {
+      if (size == room) return size;
+      out[size++] = at.run_base | t.slot(at.next_slot);
+      at.in_run = at.next_slot++ != at.run_last;
+    }
+    while (at.starts == 0) {
+      if (++at.start_block >= t.blocks()) return --at.start_block, size;
+      at.starts = t.occupied(at.start_block) & quotients_of_block(at.shape, at.start_block);
+    }
+    while (at.ends == 0) {
+      if (++at.end_block >= t.blocks()) return --at.end_block, size;
+      at.ends = t.run_ends(at.end_block);
+    }
+    std::uint64_t starts = at.starts;
+    std::uint64_t ends = at.ends;
+    // Short runs inside one block, in slots counted from the start of the block of their ends.
+    if (kAlways * width <= 57 && room - size >= 64 * kAlways) {
+      const std::byte* block = t.block(at.end_block);
+      const std::uint64_t base = at.start_block << (6 + width);
+      const auto origin = static_cast<std::int64_t>(at.end_block * 64);
+      const std::int64_t home = static_cast<std::int64_t>(at.start_block * 64) - origin;
+      std::int64_t next = static_cast<std::int64_t>(at.next_slot) - origin;
+      std::uint64_t* to = out + size;
+      while (starts != 0 && ends != 0) {
+        const auto i = static_cast<std::int64_t>(std::countr_zero(starts));
+        const std::int64_t last = std::countr_zero(ends);
+        const std::int64_t first = std::max(next, home + i);
+        const auto more = static_cast<std::uint64_t>(last - first);
+        if (more >= kAlways || first < 0) break;
+        starts &= starts - 1;
+        ends &= ends - 1;
+        next = last + 1;
+        const std::uint64_t bit = static_cast<std::uint64_t>(first) * width;
+        const std::uint64_t word = detail::load<std::uint64_t>(block + bit / 8) >> bit % 8;
+        const std::uint64_t high = base | static_cast<std::uint64_t>(i) << width;
+        to[0] = high | (word & mask);
+        to[1] = high | (word >> width & mask);
+        to[2] = high | (word >> 2 * width & mask);
+        to += more + 1;
+      }
+      size = static_cast<std::size_t>(to - out);
+      at.next_slot = static_cast<std::uint64_t>(next + origin);
+      at.starts = starts;
+      at.ends = ends;
+      if (starts == 0 || ends == 0) continue;
+    } else if (size != 0 && kAlways * width <= 57 && room >= 64 * kAlways) {
+      return size;
+    }
+    // Any other run, slot by slot.
+    const std::uint64_t q = at.start_block * 64 + static_cast<std::uint64_t>(std::countr_zero(starts));
+    const std::uint64_t last = at.end_block * 64 + static_cast<std::uint64_t>(std::countr_zero(ends));
+    if (last < q || last < at.next_slot) return size;
+    at.starts &= starts - 1;
+    at.ends &= ends - 1;
+    at.next_slot = std::max(at.next_slot, q);
+    at.run_base = q << width;
+    at.run_last = last;
+    at.in_run = true;
+  }
+}
+
+// 64 values of `width` bits into `width` words.
+void write_slots(detail::QuotientPen& pen) noexcept {
+  Editor<Portable> t(pen.shape, pen.table);
+  t.set_run_ends(pen.slot_block, pen.ends);
+  std::byte* to = pen.table + QuotientShape::kHeadBytes + pen.slot_block * pen.shape.block_bytes();
+  std::uint32_t width = pen.shape.width();
+  std::size_t count = 64;
+  // Side by side in pairs while they fit into a word: that has no carries and is done in vectors.
+  for (; 2 * width < 64; width *= 2, count /= 2) {
+    for (std::size_t i = 0; i < count / 2; ++i) pen.values[i] = pen.values[2 * i] | pen.values[2 * i + 1] << width;
+  }
+  std::uint64_t word = 0;
+  std::uint32_t bits = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t value = pen.values[i];
+    word |= value << bits;
+    bits += width;
+    if (bits >= 64) {
+      detail::store(to, word);
+      to += 8;
+      bits -= 64;
+      word = bits == 0 ? 0 : value >> (width - bits);
+    }
+  }
+  pen.values.fill(0);
+}
+
+// Done with the quotients of a block: only now is it known how far they spill.
+void next_start_block(detail::QuotientPen& pen) noexcept {
+  Editor<Portable> t(pen.shape, pen.table);
+  t.set_occupied(pen.start_block, pen.starts);
+  pen.starts = 0;
+  ++pen.start_block;
+  if (pen.next_slot > pen.start_block * 64) t.set_spill(pen.start_block, pen.next_slot - pen.start_block * 64);
+}
+
+// Writes the first `count` of count + 1 fingerprints: whether one ends its run, the next one says. False: they do not
+// ascend, or there is no slot left.  REQUIRES: if they ascend, the first `count` are below fingerprints()
+PERHAPS_INLINE bool put_all_as(detail::QuotientPen& pen, const std::uint64_t* fingerprints,
+                               std::size_t count) noexcept {
+  const std::uint32_t width = pen.shape.width();
+  const std::uint64_t mask = below_bit(width);
+  const std::uint64_t buckets = pen.shape.buckets;
+  const std::uint64_t slots = pen.shape.slots();
+  std::uint64_t starts = pen.starts;
+  std::uint64_t ends = pen.ends;
+  std::uint64_t start_block = pen.start_block;
+  std::uint64_t slot_block = pen.slot_block;
+  std::uint64_t next_slot = pen.next_slot;
+  std::uint64_t fingerprint = fingerprints[0];
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t next = fingerprints[i + 1];
+    if (next < fingerprint) return false;
+    const std::uint64_t q = fingerprint >> width;
+    if (q / 64 != start_block) {
+      if (q >= buckets) return false;  // they will turn out not to ascend
+      pen.starts = starts;
+      pen.next_slot = next_slot;
+      while (pen.start_block != q / 64) next_start_block(pen);
+      start_block = q / 64;
+      starts = 0;
+    }
+    starts |= std::uint64_t{1} << q % 64;
+    const std::uint64_t slot = std::max(q, next_slot);
+    if (slot / 64 != slot_block) {
+      if (slot >= slots) return false;
+      pen.ends = ends;
+      write_slots(pen);
+      slot_block = pen.slot_block = slot / 64;
+      ends = 0;
+    }
+    pen.values[slot % 64] = fingerprint & mask;
+    ends |= std::uint64_t{q != next >> width} << slot % 64;
+    next_slot = slot + 1;
+    fingerprint = next;
+  }
+  pen.starts = starts;
+  pen.ends = ends;
+  pen.next_slot = next_slot;
+  pen.written += count;
+  return true;
+}
+
+// Merges two ascending lists from both ends at once: two chains of dependent steps side by side, and no branch depends
+// on the order, which is as good as random.
+PERHAPS_INLINE void merge_as(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
+                             std::uint64_t* out) noexcept {
+  const std::uint64_t* x = a.data();
+  const std::uint64_t* y = b.data();
+  const std::uint64_t* x_end = x + a.size();
+  const std::uint64_t* y_end = y + b.size();
+  std::uint64_t* out_end = out + a.size() + b.size();
+  // That many steps use up neither list, from neither end.
+  for (std::size_t steps = std::min(a.size(), b.size()); steps != 0; --steps) {
+    const std::uint64_t low_x = *x;
+    const std::uint64_t low_y = *y;
+    *out++ = std::min(low_x, low_y);
+    const std::ptrdiff_t x_first = low_x <= low_y;
+    x += x_first;
+    y += 1 - x_first;
+    const std::uint64_t high_x = x_end[-1];
+    const std::uint64_t high_y = y_end[-1];
+    *--out_end = std::max(high_x, high_y);
+    const std::ptrdiff_t x_last = high_x > high_y;
+    x_end -= x_last;
+    y_end -= 1 - x_last;
+  }
+  while (x < x_end && y < y_end) *out++ = *x <= *y ? *x++ : *y++;
+  while (x < x_end) *out++ = *x++;
+  while (y < y_end) *out++ = *y++;
+}
+
+#if PERHAPS_BMI2
+PERHAPS_WITH_BMI2 bool put_all_bmi2(detail::QuotientPen& pen, const std::uint64_t* fingerprints,
+                                    std::size_t count) noexcept {
+  return put_all_as(pen, fingerprints, count);
+}
+PERHAPS_WITH_BMI2 std::size_t read_bmi2(detail::QuotientCursor& at, std::uint64_t* out, std::size_t room) noexcept {
+  return read_as(at, out, room);
+}
+PERHAPS_WITH_BMI2 Inserted insert_bmi2(const QuotientShape& shape, std::byte* table, std::uint64_t f) noexcept {
+  return insert_as<Bmi2>(shape, table, f);
+}
+PERHAPS_WITH_BMI2 Erased erase_bmi2(const QuotientShape& shape, std::byte* table, std::uint64_t f) noexcept {
+  return erase_as<Bmi2>(shape, table, f);
+}
+PERHAPS_WITH_BMI2 std::size_t insert_many_bmi2(const QuotientShape& shape, std::byte* table,
+                                               const std::uint64_t* digests, std::size_t count, bool ahead) noexcept {
+  return insert_many_as<Bmi2>(shape, table, digests, count, ahead);
+}
+PERHAPS_WITH_BMI2 void query_bmi2(const QuotientShape& shape, const std::byte* table, const std::uint64_t* digests,
+                                  std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
+  query_as<Bmi2>(shape, table, digests, count, answers, ahead);
+}
+#endif
+
+bool put_all(detail::QuotientPen& pen, const std::uint64_t* fingerprints, std::size_t count) noexcept {
+#if PERHAPS_BMI2
+  if (use_bmi2()) return put_all_bmi2(pen, fingerprints, count);
+#endif
+  return put_all_as(pen, fingerprints, count);
+}
+
+Error contradiction() { return Error{Errc::bad_parameter, "quotient: the table contradicts itself"}; }
+
+std::string decimal(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g", x);
+  return text;
+}
+
+// A stream of fingerprints in pieces.
+class Stream {
+ public:
+  static constexpr std::size_t kRoom = 1024;
+
+  Stream(const QuotientShape& shape, const std::byte* table) noexcept : reader_(shape, table) { refill(); }
+  const std::uint64_t* begin() const noexcept { return buffer_.data() + from_; }
+  std::size_t size() const noexcept { return size_ - from_; }
+  std::uint64_t last() const noexcept { return buffer_[size_ - 1]; }
+  // Those not above `bound`; all, if even the last is not.
+  std::span<const std::uint64_t> up_to(std::uint64_t bound) const noexcept {
+    if (last() <= bound) return {begin(), size()};
+    return {begin(), std::upper_bound(begin(), begin() + size(), bound)};
+  }
+  void drop(std::size_t count) noexcept {
+    from_ += count;
+    if (from_ == size_) refill();
+  }
+
+ private:
+  void refill() noexcept {
+    from_ = 0;
+    size_ = reader_.read(buffer_);
+  }
+  QuotientReader reader_;
+  std::size_t from_ = 0;
+  std::size_t size_ = 0;
+  std::array<std::uint64_t, kRoom> buffer_;
+};
+
+}  // namespace
+
+namespace detail {
+
+void quotient_query(QuotientShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
+                    std::uint64_t* answers, bool ahead) noexcept {
+#if PERHAPS_BMI2
+  if (use_bmi2()) return query_bmi2(shape, table, digests, count, answers, ahead);
+#endif
+  query_as<Portable>(shape, table, digests, count, answers, ahead);
+}
+
+Inserted quotient_insert(QuotientShape shape, std::byte* table, std::uint64_t fingerprint) noexcept {
+#if PERHAPS_BMI2
+  if (use_bmi2()) return insert_bmi2(shape, table, fingerprint);
+#endif
+  return insert_as<Portable>(shape, table, fingerprint);
+}
+
+std::size_t quotient_insert_many(QuotientShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
+                                 bool ahead) noexcept {
+#if PERHAPS_BMI2
+  if (use_bmi2()) return insert_many_bmi2(shape, table, digests, count, ahead);
+#endif
+  return insert_many_as<Portable>(shape, table, digests, count, ahead);
+}
+
+Erased quotient_erase(QuotientShape shape, std::byte* table, std::uint64_t fingerprint) noexcept {
+#if PERHAPS_BMI2
+  if (use_bmi2()) return erase_bmi2(shape, table, fingerprint);
+#endif
+  return erase_as<Portable>(shape, table, fingerprint);
 }
 
 std::uint64_t quotient_count(QuotientShape shape, const std::byte* table, std::uint64_t fingerprint) noexcept {
@@ -357,23 +664,16 @@ Result<void> quotient_merge(QuotientShape a, const std::byte* table_a, QuotientS
   Stream left(a, table_a);
   Stream right(b, table_b);
   QuotientWriter writer(shape, into);
-  std::array<std::uint64_t, 512> out;
+  std::array<std::uint64_t, 2 * Stream::kRoom> out;
   bool good = true;
   while (good && left.size() != 0 && right.size() != 0) {
-    // As many as can be taken without looking whether either is used up. No branch depends on the order, which is as
-    // good as random.
-    const std::size_t count = std::min({left.size(), right.size(), out.size()});
-    const std::uint64_t* x = left.begin();
-    const std::uint64_t* y = right.begin();
-    for (std::size_t i = 0; i < count; ++i) {
-      const bool from_left = *x <= *y;
-      out[i] = from_left ? *x : *y;
-      x += from_left;
-      y += !from_left;
-    }
-    good = writer.append(std::span(out).first(count));
-    left.drop(static_cast<std::size_t>(x - left.begin()));
-    right.drop(static_cast<std::size_t>(y - right.begin()));
+    // All that both have up to the lesser of their last ones.
+    const auto a_part = left.up_to(right.last());
+    const auto b_part = right.up_to(left.last());
+    merge_as(a_part, b_part, out.data());
+    good = writer.append(std::span(out).first(a_part.size() + b_part.size()));
+    left.drop(a_part.size());
+    right.drop(b_part.size());
   }
   for (Stream* rest : {&left, &right}) {
     while (good && rest->size() != 0) {
@@ -430,118 +730,45 @@ Result<void> quotient_build(QuotientShape shape, std::byte* into, std::vector<st
 }  // namespace detail
 
 QuotientReader::QuotientReader(QuotientShape shape, const std::byte* table) noexcept
-    : shape_(shape), table_(table), blocks_(shape.blocks()) {
+    : at_{.shape = shape, .table = table} {
   const Table t(shape, table);
-  starts_ = t.occupied(0);
-  ends_ = t.run_ends(0);
+  at_.starts = t.occupied(0) & quotients_of_block(shape, 0);
+  at_.ends = t.run_ends(0);
 }
 
 std::size_t QuotientReader::read(std::span<std::uint64_t> out) noexcept {
-  const Table t(shape_, table_);
-  std::size_t size = 0;
-  for (;;) {
-    if (in_run_) {
-      for (; next_slot_ <= run_last_; ++next_slot_) {
-        if (size == out.size()) return size;
-        out[size++] = run_base_ | t.slot(next_slot_);
-      }
-      in_run_ = false;
-    }
-    while (starts_ == 0) {
-      if (start_block_ + 1 >= blocks_) return size;
-      starts_ = t.occupied(++start_block_);
-    }
-    while (ends_ == 0) {
-      if (end_block_ + 1 >= blocks_) return size;
-      ends_ = t.run_ends(++end_block_);
-    }
-    const std::uint64_t q = start_block_ * 64 + static_cast<std::uint64_t>(std::countr_zero(starts_));
-    const std::uint64_t last = end_block_ * 64 + static_cast<std::uint64_t>(std::countr_zero(ends_));
-    if (q >= shape_.buckets || last < q) return size;
-    starts_ &= starts_ - 1;
-    ends_ &= ends_ - 1;
-    next_slot_ = std::max(next_slot_, q);
-    run_base_ = q << shape_.width();
-    run_last_ = last;
-    in_run_ = true;
-  }
+#if PERHAPS_BMI2
+  if (use_bmi2()) return read_bmi2(at_, out.data(), out.size());
+#endif
+  return read_as(at_, out.data(), out.size());
 }
 
-QuotientWriter::QuotientWriter(QuotientShape shape, std::byte* table) noexcept
-    : shape_(shape), table_(table), blocks_(shape.blocks()) {}
+QuotientWriter::QuotientWriter(QuotientShape shape, std::byte* table) noexcept : pen_{.shape = shape, .table = table} {}
 
 bool QuotientWriter::append(std::span<const std::uint64_t> ascending) noexcept {
-  for (const std::uint64_t fingerprint : ascending) {
-    if (has_waiting_) {
-      good_ = good_ && fingerprint >= waiting_ &&
-              put(waiting_, fingerprint >> shape_.width() != waiting_ >> shape_.width());
-      if (!good_) return false;
-    }
-    waiting_ = fingerprint;
-    has_waiting_ = true;
-  }
+  if (ascending.empty() || !good_) return good_;
+  if (ascending.back() >= pen_.shape.fingerprints()) return good_ = false;
+  if (has_waiting_) good_ = put_all(pen_, std::array{waiting_, ascending[0]}.data(), 1);
+  good_ = good_ && put_all(pen_, ascending.data(), ascending.size() - 1);
+  waiting_ = ascending.back();
+  has_waiting_ = true;
   return good_;
 }
 
 bool QuotientWriter::finish() noexcept {
-  if (has_waiting_) good_ = good_ && put(waiting_, true);
+  const std::uint64_t in_another_run = (waiting_ | below_bit(pen_.shape.width())) + 1;
+  if (has_waiting_) good_ = good_ && put_all(pen_, std::array{waiting_, in_another_run}.data(), 1);
   has_waiting_ = false;
-  good_ = good_ && written_ <= shape_.capacity();
+  good_ = good_ && pen_.written <= pen_.shape.capacity();
   if (!good_) return false;
-  Editor t(shape_, table_);
-  t.set_occupied(start_block_, starts_);
-  write_slots();
-  for (std::uint64_t b = start_block_ + 1; b < blocks_ && next_slot_ > b * 64; ++b) t.set_spill(b, next_slot_ - b * 64);
-  t.set_keys(written_);
-  return true;
-}
-
-bool QuotientWriter::put(std::uint64_t fingerprint, bool ends_run) noexcept {
-  const std::uint64_t q = fingerprint >> shape_.width();
-  if (q >= shape_.buckets) return false;
-  while (start_block_ != q / 64) next_start_block();
-  starts_ |= std::uint64_t{1} << q % 64;
-  const std::uint64_t slot = std::max(q, next_slot_);
-  if (slot / 64 != slot_block_) {
-    if (slot / 64 >= blocks_) return false;
-    write_slots();
-    slot_block_ = slot / 64;
+  Editor<Portable> t(pen_.shape, pen_.table);
+  t.set_occupied(pen_.start_block, pen_.starts);
+  write_slots(pen_);
+  for (std::uint64_t b = pen_.start_block + 1; b < t.blocks() && pen_.next_slot > b * 64; ++b) {
+    t.set_spill(b, pen_.next_slot - b * 64);
   }
-  values_[slot % 64] = fingerprint & below_bit(shape_.width());
-  ends_ |= std::uint64_t{ends_run} << slot % 64;
-  next_slot_ = slot + 1;
-  ++written_;
+  t.set_keys(pen_.written);
   return true;
-}
-
-void QuotientWriter::next_start_block() noexcept {
-  Editor t(shape_, table_);
-  t.set_occupied(start_block_, starts_);
-  starts_ = 0;
-  ++start_block_;
-  if (next_slot_ > start_block_ * 64) t.set_spill(start_block_, next_slot_ - start_block_ * 64);
-}
-
-// 64 values of `width` bits into `width` words.
-void QuotientWriter::write_slots() noexcept {
-  Editor t(shape_, table_);
-  t.set_run_ends(slot_block_, ends_);
-  ends_ = 0;
-  std::byte* word_at = table_ + QuotientShape::kHeadBytes + slot_block_ * shape_.block_bytes();
-  const std::uint32_t width = shape_.width();
-  std::uint64_t word = 0;
-  std::uint32_t bits = 0;
-  for (std::uint64_t& value : values_) {
-    word |= value << bits;
-    bits += width;
-    if (bits >= 64) {
-      detail::store(word_at, word);
-      word_at += 8;
-      bits -= 64;
-      word = bits == 0 ? 0 : value >> (width - bits);
-    }
-    value = 0;
-  }
 }
 
 }  // namespace perhaps

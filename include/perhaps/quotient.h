@@ -111,9 +111,23 @@ struct QuotientShape {
 
 namespace detail {
 
+// Slots are compared several at a time: as many lanes of `width` bits as an 8-byte load holds, wherever it begins in a
+// byte. ones(width) has the lowest bit of each lane set.
+struct QuotientLanes {
+  std::array<std::uint64_t, QuotientShape::kMaxSlotBits + 1> ones{};
+  std::array<std::uint8_t, QuotientShape::kMaxSlotBits + 1> count{};
+  constexpr QuotientLanes() {
+    for (std::uint32_t width = 1; width <= QuotientShape::kMaxSlotBits; ++width) {
+      count[width] = static_cast<std::uint8_t>(57 / width);
+      for (std::uint32_t i = 0; i < count[width]; ++i) ones[width] |= std::uint64_t{1} << i * width;
+    }
+  }
+};
+inline constexpr QuotientLanes kQuotientLanes;
+
 // Where things are in a table, and how to find a run. Const, and true to any bytes: whatever they say, no function
 // leaves the table or loops for ever, and kNowhere means that the bytes contradict themselves (or, in a sound table,
-// that its end was reached).
+// that its end was reached). Inlined always, so that they are compiled for the instructions that Bits stands for.
 template <class Bits>
 class QuotientTable {
  public:
@@ -132,45 +146,49 @@ class QuotientTable {
         stride_(shape.block_bytes()),
         blocks_(shape.blocks()) {}
 
-  std::uint32_t width() const noexcept { return width_; }
-  std::uint64_t blocks() const noexcept { return blocks_; }
-  std::uint64_t slots() const noexcept { return blocks_ * 64; }
-  std::uint64_t slot_mask() const noexcept { return (std::uint64_t{1} << width_) - 1; }
+  PERHAPS_INLINE std::uint32_t width() const noexcept { return width_; }
+  PERHAPS_INLINE std::uint64_t blocks() const noexcept { return blocks_; }
+  PERHAPS_INLINE std::uint64_t slots() const noexcept { return blocks_ * 64; }
+  PERHAPS_INLINE std::uint64_t slot_mask() const noexcept { return (std::uint64_t{1} << width_) - 1; }
 
   // REQUIRES here and below: b < blocks(), slot < slots()
-  const std::byte* block(std::uint64_t b) const noexcept { return blocks_at_ + b * stride_; }
-  std::uint64_t occupied(std::uint64_t b) const noexcept { return load<std::uint64_t>(block(b) + 8 * width_); }
-  std::uint64_t run_ends(std::uint64_t b) const noexcept { return load<std::uint64_t>(block(b) + 8 * width_ + 8); }
-  std::uint64_t stored_spill(std::uint64_t b) const noexcept {
+  PERHAPS_INLINE const std::byte* block(std::uint64_t b) const noexcept { return blocks_at_ + b * stride_; }
+  PERHAPS_INLINE std::uint64_t occupied(std::uint64_t b) const noexcept {
+    return load<std::uint64_t>(block(b) + 8 * width_);
+  }
+  PERHAPS_INLINE std::uint64_t run_ends(std::uint64_t b) const noexcept {
+    return load<std::uint64_t>(block(b) + 8 * width_ + 8);
+  }
+  PERHAPS_INLINE std::uint64_t stored_spill(std::uint64_t b) const noexcept {
     return std::to_integer<std::uint64_t>(block(b)[8 * width_ + 16]);
   }
-  std::uint64_t slot(std::uint64_t s) const noexcept { return slot_in(block(s / 64), s % 64); }
-  std::uint64_t slot_in(const std::byte* in_block, std::uint64_t i) const noexcept {
+  PERHAPS_INLINE std::uint64_t slot(std::uint64_t s) const noexcept { return slot_in(block(s / 64), s % 64); }
+  PERHAPS_INLINE std::uint64_t slot_in(const std::byte* in_block, std::uint64_t i) const noexcept {
     const std::uint64_t bit = i * width_;
     return load<std::uint64_t>(in_block + bit / 8) >> bit % 8 & slot_mask();
   }
 
   // The d-th run end at or after slot `from`.  REQUIRES: d >= 1
-  std::uint64_t run_end(std::uint64_t from, std::uint64_t d) const noexcept {
+  PERHAPS_INLINE std::uint64_t run_end(std::uint64_t from, std::uint64_t d) const noexcept {
     std::uint64_t b = from / 64;
     if (b >= blocks_) return kNowhere;
     std::uint64_t word = run_ends(b) & ~std::uint64_t{0} << from % 64;
     for (;;) {
-      const std::uint64_t here = Bits::popcount(word);
-      if (d <= here) return b * 64 + Bits::select(word, d - 1);
-      d -= here;
+      const std::uint64_t i = Bits::find(word, d - 1);
+      if (i < 64) return b * 64 + i;
+      d -= Bits::popcount(word);
       if (++b == blocks_) return kNowhere;
       word = run_ends(b);
     }
   }
 
-  std::uint64_t spill(std::uint64_t b) const noexcept {
+  PERHAPS_INLINE std::uint64_t spill(std::uint64_t b) const noexcept {
     const std::uint64_t stored = stored_spill(b);
     return stored < kFarSpill ? stored : far_spill(b);
   }
 
   // The spill of block b + 1, given that of b.
-  std::uint64_t spill_after(std::uint64_t b, std::uint64_t spill_of_b) const noexcept {
+  PERHAPS_INLINE std::uint64_t spill_after(std::uint64_t b, std::uint64_t spill_of_b) const noexcept {
     const std::uint64_t runs = Bits::popcount(occupied(b));
     if (runs == 0) return spill_of_b > 64 ? spill_of_b - 64 : 0;
     const std::uint64_t end = run_end(b * 64 + spill_of_b, runs);
@@ -179,7 +197,7 @@ class QuotientTable {
   }
 
   // The run of quotient q.  REQUIRES: q is occupied
-  Run run_of(std::uint64_t q) const noexcept {
+  PERHAPS_INLINE Run run_of(std::uint64_t q) const noexcept {
     const std::uint64_t b = q / 64;
     const std::uint64_t spilled = spill(b);
     if (spilled >= slots()) return {0, kNowhere};
@@ -190,7 +208,7 @@ class QuotientTable {
   }
 
   // Where the run of quotient q would begin.  REQUIRES: q is not occupied
-  std::uint64_t place_of(std::uint64_t q) const noexcept {
+  PERHAPS_INLINE std::uint64_t place_of(std::uint64_t q) const noexcept {
     const std::uint64_t b = q / 64;
     const std::uint64_t spilled = spill(b);
     if (spilled >= slots()) return kNowhere;
@@ -203,7 +221,7 @@ class QuotientTable {
   // The first slot at or after `from` behind which nothing is displaced: every run of a quotient below it has ended
   // before it. With kUnused it must be empty too, that is, its own quotient has no run.
   template <bool kUnused>
-  std::uint64_t first_settled(std::uint64_t from) const noexcept {
+  PERHAPS_INLINE std::uint64_t first_settled(std::uint64_t from) const noexcept {
     for (std::uint64_t b = from / 64; b < blocks_; ++b) {
       const std::uint64_t spilled = spill(b);
       if (spilled >= slots()) return kNowhere;
@@ -220,11 +238,28 @@ class QuotientTable {
         // Behind the end of the last run that has begun is the next slot that can be it.
         const std::uint64_t coming = ends & ~below;
         const std::uint64_t needed = begun - ended;
-        if (needed > Bits::popcount(coming)) break;
-        i = Bits::select(coming, needed - 1) + 1;
+        i = Bits::find(coming, needed - 1) + 1;
       }
     }
     return kNowhere;
+  }
+
+  // Is one of the slots first..last of a block, without its guard, equal to `value`, whose guard is 0?
+  PERHAPS_INLINE bool any_equal(const std::byte* in_block, std::uint64_t first, std::uint64_t last, std::uint64_t value,
+                                std::uint32_t guard_bits) const noexcept {
+    const std::uint64_t ones = kQuotientLanes.ones[width_];
+    const std::uint64_t lanes = kQuotientLanes.count[width_];
+    const std::uint64_t compared = (slot_mask() >> guard_bits << guard_bits) * ones;
+    for (;;) {
+      const std::uint64_t bit = first * width_;
+      const std::uint64_t differ = (load<std::uint64_t>(in_block + bit / 8) >> bit % 8 ^ value * ones) & compared;
+      // A lane that is 0 borrows from its highest bit. Lanes above it may seem to, so the lowest counts: any is enough.
+      const std::uint64_t equal = (differ - ones) & ~differ & ones << (width_ - 1);
+      const std::uint64_t left = last - first + 1;
+      if (left <= lanes) return (equal & ((std::uint64_t{1} << left * width_) - 1)) != 0;
+      if (equal != 0) return true;
+      first += lanes;
+    }
   }
 
  private:
@@ -237,7 +272,7 @@ class QuotientTable {
   }
 
   // One more than the last run end below `last`, if that is more than `least`.
-  std::uint64_t behind_run_before(std::uint64_t last, std::uint64_t least) const noexcept {
+  PERHAPS_INLINE std::uint64_t behind_run_before(std::uint64_t last, std::uint64_t least) const noexcept {
     std::uint64_t b = last / 64;
     std::uint64_t word = run_ends(b) & ((std::uint64_t{1} << last % 64) - 1);
     while (word == 0 && b > least / 64) word = run_ends(--b);
@@ -290,18 +325,39 @@ struct QuotientLayout {
     return has<detail::isa::WordBits<Isa>>(shape, table, fingerprint_of(shape, h));
   }
 
-  // The reference: is there a slot with the fingerprint's quotient and remainder? Bytes that contradict themselves
-  // answer *perhaps*.
+  // Is there a slot with the fingerprint's quotient and remainder? Bytes that contradict themselves answer *perhaps*.
   template <class Bits>
-  static bool has(const Shape& shape, const std::byte* table, std::uint64_t fingerprint) noexcept {
+  PERHAPS_INLINE static bool has(const Shape& shape, const std::byte* table, std::uint64_t fingerprint) noexcept {
     const detail::QuotientTable<Bits> t(shape, table);
     const std::uint64_t q = fingerprint >> shape.width();
-    if ((t.occupied(q / 64) >> q % 64 & 1) == 0) return false;
+    const std::byte* block = t.block(q / 64);
+    const std::uint64_t starts = t.occupied(q / 64);
+    const std::uint64_t i = q % 64;
+    if ((starts >> i & 1) == 0) return false;
+    const std::uint64_t value = (fingerprint & t.slot_mask()) >> shape.guard_bits << shape.guard_bits;
+    const std::uint64_t spilled = t.stored_spill(q / 64);
+    if (spilled < 64) [[likely]] {
+      // Most runs end in the block of their quotient: run_of() in one word.
+      const std::uint64_t ends = t.run_ends(q / 64) & ~std::uint64_t{0} << spilled;
+      const std::uint64_t last = Bits::find(ends, Bits::popcount(starts << (63 - i)) - 1);
+      if (last < 64) [[likely]] {
+        const std::uint64_t before = ends & ((std::uint64_t{1} << last) - 1);
+        const std::uint64_t first = std::max(std::max(i, spilled), static_cast<std::uint64_t>(std::bit_width(before)));
+        return first > last || t.any_equal(block, first, last, value, shape.guard_bits);
+      }
+    }
+    return has_far<Bits>(shape, table, q, value);
+  }
+  template <class Bits>
+  PERHAPS_INLINE static bool has_far(const Shape& shape, const std::byte* table, std::uint64_t q,
+                                     std::uint64_t value) noexcept {
+    const detail::QuotientTable<Bits> t(shape, table);
     const auto run = t.run_of(q);
     if (!run.found()) return true;
-    const std::uint64_t remainder = (fingerprint & t.slot_mask()) >> shape.guard_bits;
-    for (std::uint64_t s = run.first; s <= run.last; ++s) {
-      if (t.slot(s) >> shape.guard_bits == remainder) return true;
+    for (std::uint64_t b = run.first / 64; b <= run.last / 64; ++b) {
+      const std::uint64_t first = b == run.first / 64 ? run.first % 64 : 0;
+      const std::uint64_t last = b == run.last / 64 ? run.last % 64 : 63;
+      if (t.any_equal(t.block(b), first, last, value, shape.guard_bits)) return true;
     }
     return false;
   }
@@ -341,6 +397,38 @@ struct QuotientLayout {
   static Result<void> verify(const Shape& shape, Bytes table) { return detail::quotient_verify(shape, table); }
 };
 
+namespace detail {
+
+struct QuotientCursor {
+  QuotientShape shape;
+  const std::byte* table = nullptr;
+  // Quotients not read yet: those set in `starts`, of block `start_block`, and all of the blocks behind. Run ends
+  // likewise.
+  std::uint64_t start_block = 0;
+  std::uint64_t starts = 0;
+  std::uint64_t end_block = 0;
+  std::uint64_t ends = 0;
+  std::uint64_t next_slot = 0;  // behind the last run
+  // What is left of a run that did not fit: slots from next_slot to run_last.
+  bool in_run = false;
+  std::uint64_t run_base = 0;
+  std::uint64_t run_last = 0;
+};
+
+struct QuotientPen {
+  QuotientShape shape;
+  std::byte* table = nullptr;
+  std::uint64_t written = 0;
+  std::uint64_t next_slot = 0;
+  std::uint64_t start_block = 0;  // the block of the last quotient, and those of it so far
+  std::uint64_t starts = 0;
+  std::uint64_t slot_block = 0;  // the block of the last slot, and its run ends and slots so far
+  std::uint64_t ends = 0;
+  std::array<std::uint64_t, 64> values{};
+};
+
+}  // namespace detail
+
 // Lists the fingerprints of a table in ascending order, as many at a time as the caller has room for.
 //   for (std::array<std::uint64_t, 512> some; const std::size_t n = reader.read(some);) ..
 class QuotientReader {
@@ -350,20 +438,7 @@ class QuotientReader {
   PERHAPS_API std::size_t read(std::span<std::uint64_t> out) noexcept;
 
  private:
-  QuotientShape shape_;
-  const std::byte* table_;
-  std::uint64_t blocks_;
-  // Quotients not read yet: those set in `starts_` of block `start_block_`, and all of the blocks behind. Run ends
-  // likewise.
-  std::uint64_t start_block_ = 0;
-  std::uint64_t starts_;
-  std::uint64_t end_block_ = 0;
-  std::uint64_t ends_;
-  std::uint64_t next_slot_ = 0;  // behind the last run
-  // What is left of a run that did not fit: slots from next_slot_ to run_last_.
-  bool in_run_ = false;
-  std::uint64_t run_base_ = 0;
-  std::uint64_t run_last_ = 0;
+  detail::QuotientCursor at_;
 };
 
 // Writes a table from fingerprints in ascending order, in one pass and without moving anything.
@@ -376,23 +451,10 @@ class QuotientWriter {
   PERHAPS_API bool finish() noexcept;
 
  private:
-  bool put(std::uint64_t fingerprint, bool ends_run) noexcept;
-  void next_start_block() noexcept;
-  void write_slots() noexcept;
-
-  QuotientShape shape_;
-  std::byte* table_;
-  std::uint64_t blocks_;
-  std::uint64_t written_ = 0;
-  std::uint64_t next_slot_ = 0;
-  std::uint64_t start_block_ = 0;
-  std::uint64_t starts_ = 0;
-  std::uint64_t slot_block_ = 0;
-  std::uint64_t ends_ = 0;
+  detail::QuotientPen pen_;
   std::uint64_t waiting_ = 0;  // the last one appended: whether it ends its run, the next one says
   bool has_waiting_ = false;
   bool good_ = true;
-  std::array<std::uint64_t, 64> values_{};
 };
 
 template <Hasher H>

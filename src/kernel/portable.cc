@@ -56,6 +56,7 @@ const Row kPortable = {"portable",
                        insert<BlockLayout, Digests>,
                        insert<BlockLayout, Integers>,
                        ribbon_query,
-                       cuckoo_place};
+                       cuckoo_place,
+                       false};
 
 }  // namespace perhaps::kernel

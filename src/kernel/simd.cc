@@ -331,10 +331,18 @@ constexpr const char* isa_name() {
   }
 }
 extern const Row kRow;
-constinit const Row kRow = {
-    isa_name(),           line_query<Digests>,   line_query<Integers>,  line_insert<Digests>,   line_insert<Integers>,
-    block_query<Digests>, block_query<Integers>, block_insert<Digests>, block_insert<Integers>, ribbon_query,
-    cuckoo_place};
+constinit const Row kRow = {isa_name(),
+                            line_query<Digests>,
+                            line_query<Integers>,
+                            line_insert<Digests>,
+                            line_insert<Integers>,
+                            block_query<Digests>,
+                            block_query<Integers>,
+                            block_insert<Digests>,
+                            block_insert<Integers>,
+                            ribbon_query,
+                            cuckoo_place,
+                            HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3};
 
 }  // namespace perhaps::kernel::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #define PERHAPS_API __attribute__((visibility("default")))
+// For what must be compiled as its caller is, that is, for the caller's instruction set.
+#define PERHAPS_INLINE [[gnu::always_inline]] inline
 
 // A debug build of the library tags every digest with the hasher that made it and asserts on use. The tag changes
 // the size of a Digest, so this is a property of the installed library (its CMake target and its .pc file carry the

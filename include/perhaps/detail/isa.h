@@ -23,7 +23,11 @@ template <class Isa>
 struct WordBits {
   static std::uint64_t popcount(std::uint64_t word) noexcept { return ones_of_bytes(word) * kBytes >> 56; }
 
-  // The position of the rank-th set bit, from 0.  REQUIRES: rank < popcount(word)
+  // The position of the rank-th set bit, from 0; 64 if there are fewer.
+  static std::uint64_t find(std::uint64_t word, std::uint64_t rank) noexcept {
+    return rank < popcount(word) ? select(word, rank) : 64;
+  }
+  // REQUIRES: rank < popcount(word)
   static std::uint64_t select(std::uint64_t word, std::uint64_t rank) noexcept {
     // Byte i of `ones`: how many bits are set in bytes 0..i. None is above 64, so bit 7 of a byte is free for the
     // borrow of a comparison with `rank`, and the bytes not above `rank` are those before the one that has the bit.
