@@ -39,7 +39,6 @@ bool use_bmi2() noexcept { return fast_pdep && kernel::active().bmi2; }
 #endif
 
 using Table = detail::QuotientTable<Portable>;
-constexpr std::uint64_t kNowhere = Table::kNowhere;
 
 constexpr std::uint64_t from_bit(std::uint64_t i) noexcept { return ~std::uint64_t{0} << i; }
 constexpr std::uint64_t below_bit(std::uint64_t i) noexcept { return (std::uint64_t{1} << i) - 1; }
@@ -194,8 +193,8 @@ PERHAPS_INLINE Inserted insert_as(const QuotientShape& shape, std::byte* table, 
   } else {
     slot = t.place_of(q);
   }
-  const std::uint64_t unused = slot >= t.slots() ? kNowhere : t.template first_settled<true>(slot);
-  if (unused == kNowhere) return Inserted::full;
+  const std::uint64_t unused = slot >= t.slots() ? Table::kNowhere : t.template first_settled<true>(slot);
+  if (unused == Table::kNowhere) return Inserted::full;
 
   bool present = false;
   if (has_run) {
@@ -233,15 +232,15 @@ PERHAPS_INLINE Erased erase_as(const QuotientShape& shape, std::byte* table, std
   const std::uint64_t slot = behind - 1;
   std::uint64_t settled = slot + 1 == t.slots() ? t.slots() : t.template first_settled<false>(slot + 1);
   // A sound table may be used up to its last slot.
-  if (settled == kNowhere) settled = t.slots();
+  if (settled == Table::kNowhere) settled = t.slots();
 
   // Spills that are stored as "far" may come near: they are found through the run ends, so before those move.
-  std::uint64_t known = kNowhere;  // the spill of block b - 1, once it had to be found
+  std::uint64_t known = Table::kNowhere;  // the spill of block b - 1, once it had to be found
   for (std::uint64_t b = q / 64 + 1; b <= (settled - 1) / 64; ++b) {
     std::uint64_t spilled = t.stored_spill(b);
-    if (spilled == Table::kFarSpill) spilled = known == kNowhere ? t.spill(b) : t.spill_after(b - 1, known);
+    if (spilled == Table::kFarSpill) spilled = known == Table::kNowhere ? t.spill(b) : t.spill_after(b - 1, known);
     known = spilled;
-    if (spilled == 0 || spilled == kNowhere) return Erased::absent;
+    if (spilled == 0 || spilled == Table::kNowhere) return Erased::absent;
     t.set_spill(b, spilled - 1);
   }
   const bool only = run.first == run.last;
@@ -255,14 +254,15 @@ PERHAPS_INLINE Erased erase_as(const QuotientShape& shape, std::byte* table, std
   return Erased::removed;
 }
 
-constexpr std::size_t kAhead = 24;
+constexpr std::size_t kKeysAhead = 24;
 
 template <class Bits>
 PERHAPS_INLINE std::size_t insert_many_as(const QuotientShape& shape, std::byte* table, const std::uint64_t* digests,
                                           std::size_t count, bool ahead) noexcept {
-  for (std::size_t i = 0; ahead && i < std::min(kAhead, count); ++i) QuotientLayout::prefetch(shape, table, digests[i]);
+  for (std::size_t i = 0; ahead && i < std::min(kKeysAhead, count); ++i)
+    QuotientLayout::prefetch(shape, table, digests[i]);
   for (std::size_t i = 0; i < count; ++i) {
-    if (ahead && i + kAhead < count) QuotientLayout::prefetch(shape, table, digests[i + kAhead]);
+    if (ahead && i + kKeysAhead < count) QuotientLayout::prefetch(shape, table, digests[i + kKeysAhead]);
     const std::uint64_t fingerprint = QuotientLayout::fingerprint_of(shape, digests[i]);
     if (insert_as<Bits>(shape, table, fingerprint) == Inserted::full) return i;
   }
@@ -272,12 +272,14 @@ PERHAPS_INLINE std::size_t insert_many_as(const QuotientShape& shape, std::byte*
 template <class Bits>
 PERHAPS_INLINE void query_as(const QuotientShape& shape, const std::byte* table, const std::uint64_t* digests,
                              std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
-  for (std::size_t i = 0; ahead && i < std::min(kAhead, count); ++i) QuotientLayout::prefetch(shape, table, digests[i]);
+  for (std::size_t i = 0; ahead && i < std::min(kKeysAhead, count); ++i)
+    QuotientLayout::prefetch(shape, table, digests[i]);
   for (std::size_t from = 0; from < count; from += kBatch) {
     const std::size_t size = std::min(kBatch, count - from);
     std::uint64_t word = 0;
     for (std::size_t i = 0; i < size; ++i) {
-      if (ahead && from + i + kAhead < count) QuotientLayout::prefetch(shape, table, digests[from + i + kAhead]);
+      if (ahead && from + i + kKeysAhead < count)
+        QuotientLayout::prefetch(shape, table, digests[from + i + kKeysAhead]);
       const std::uint64_t fingerprint = QuotientLayout::fingerprint_of(shape, digests[from + i]);
       word |= std::uint64_t{QuotientLayout::has<Bits>(shape, table, fingerprint)} << i;
     }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kLimit = std::uint64_t{1} << 63;
 
 // At least one of `keys` keys falls on the same one of `places` places.
-double hit(double keys, double places) { return -std::expm1(keys * std::log1p(-1 / places)); }
+double taken(double keys, double places) { return -std::expm1(keys * std::log1p(-1 / places)); }
 
 // The most buckets whose capacity() is not below `keys`: keys / 0.95, rounded up.
 std::uint64_t buckets_for(std::uint64_t keys, std::uint64_t limit) noexcept {
@@ -56,10 +56,10 @@ QuotientShape within(double bytes, const Request& r, std::uint32_t guard) noexce
 }  // namespace
 
 double QuotientShape::fpr(double keys) const {
-  return hit(keys, static_cast<double>(buckets) * std::exp2(static_cast<double>(remainder_bits)));
+  return taken(keys, static_cast<double>(buckets) * std::exp2(static_cast<double>(remainder_bits)));
 }
 
-double QuotientShape::wrong_erase(double keys) const { return hit(keys, static_cast<double>(fingerprints())); }
+double QuotientShape::wrong_erase(double keys) const { return taken(keys, static_cast<double>(fingerprints())); }
 
 double QuotientShape::keys_for(double fpr) const {
   if (!(fpr < 1)) return std::numeric_limits<double>::infinity();
