@@ -2,6 +2,7 @@
 // table -- depends on the set of digests only: not on the order, the repetitions, the number of threads, or whether
 // they went through a file. Would notice: a lost, doubled or misplaced digest, by a family that stores its digests as
 // they are; a file that cannot be written, by an error that names it.
+#include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 

@@ -29,7 +29,9 @@
 // limit holds for digests that are spread as digests are: should all of them fall into one bucket, that bucket is
 // sorted in memory.
 #pragma once
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
 #include <concepts>
 #include <cstddef>
@@ -40,6 +42,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "perhaps/detail/bits.h"

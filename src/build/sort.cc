@@ -72,7 +72,7 @@ std::span<std::uint64_t> sort_distinct(std::span<std::uint64_t> digests, std::sp
     }
     sorted = digests;
   }
-  return sorted.first(static_cast<std::size_t>(std::ranges::unique(sorted).begin() - sorted.begin()));
+  return sorted.first(static_cast<std::size_t>(std::unique(sorted.begin(), sorted.end()) - sorted.begin()));
 }
 
 }  // namespace perhaps::build

@@ -82,13 +82,13 @@ FuseShape FuseShape::for_keys(const Request& request) {
     const double most = request.max_bytes != 0
                             ? static_cast<double>(request.max_bytes)
                             : request.bits_per_key * static_cast<double>(std::max<std::uint64_t>(shape.keys, 1)) / 8;
-    const auto fits = [&](std::uint32_t bits) {
-      shape.bits = bits;
+    const auto fits = [&](std::uint32_t width) {
+      shape.bits = width;
       return static_cast<double>(expected_bytes(shape)) * (shape.shard_bits == 0 ? 1 : 1.001) <= most;
     };
-    std::uint32_t bits = 1;
-    while (bits < kMaxBits && fits(bits + 1)) ++bits;
-    shape.bits = bits;
+    std::uint32_t best = 1;
+    while (best < kMaxBits && fits(best + 1)) ++best;
+    shape.bits = best;
   } else {
     shape.bits = 1;
     while (shape.bits < kMaxBits && shape.fpr(0) > request.fpr) ++shape.bits;

@@ -1,6 +1,8 @@
 // Promise: no random set fails to build, of 10^5 sets of 1 to 10^4 keys, 10^4 of 10^5 and 10^3 of 10^6, and at every
 // size a try succeeds for 95 % of the sets. Would notice: one lost key, one set that needs 16 seeds, a size whose
 // geometry is off.
+#include <cmath>
+
 #include "support/fuse_sets.h"
 
 namespace perhaps::test {
