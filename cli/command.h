@@ -56,6 +56,7 @@ Command::Run info_command(CLI::App&);
 Command::Run merge_command(CLI::App&);
 Command::Run fold_command(CLI::App&);
 Command::Run verify_command(CLI::App&);
+Command::Run dedup_command(CLI::App&);
 Command::Run size_command(CLI::App&);
 Command::Run bench_command(CLI::App&);
 Command::Run advise_command(CLI::App&);

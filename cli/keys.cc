@@ -113,14 +113,26 @@ class MappedSource : public Source {
 
   bool mapped() const noexcept override { return true; }
   std::uint64_t size() const noexcept override { return text_.size(); }
-  void rewind() override { at_ = 0; }
+  void rewind() override {
+    at_ = 0;
+    release({data_, size_});  // what several threads faulted in behind each other
+  }
+  void be_frugal() noexcept override { block_ = kBlock / 8; }
+  void release(Bytes block) noexcept override {
+    if (block_ == kBlock) return;
+    // From the page it begins on: whoever still reads there faults it in again. Its last page is the next block's.
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto begin = reinterpret_cast<std::uintptr_t>(block.data()) / page * page;
+    const auto end = reinterpret_cast<std::uintptr_t>(block.data() + block.size()) / page * page;
+    if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
 
   Bytes next(std::uint64_t& stored) override {
     const std::lock_guard lock(mutex_);
     const Bytes rest = text_.subspan(at_);
     stored = 0;
     if (rest.empty()) return {};
-    std::size_t size = whole_records(as_, rest, std::min(kBlock, rest.size()));
+    std::size_t size = whole_records(as_, rest, std::min(block_, rest.size()));
     if (size == 0) {
       if (as_ == KeysAs::len32) check_framed(name_, rest);
       if (!separated(as_)) fail_cut_short(name_, as_, rest.size());
@@ -158,6 +170,7 @@ class MappedSource : public Source {
   Bytes text_;
   std::mutex mutex_;
   std::size_t at_ = 0;
+  std::size_t block_ = kBlock;
 };
 
 // Bytes of a pipe or of a compressed file, as they come.
@@ -516,7 +529,10 @@ void Parser::make_keys(std::size_t count) {
 }
 
 Keys::Keys(const KeyOptions& options) : options_(options) {
-  for (const std::string& path : options.files) sources_.push_back(Source::open(path, options.as));
+  for (const std::string& path : options.files) {
+    sources_.push_back(Source::open(path, options.as));
+    if (options.frugal) sources_.back()->be_frugal();
+  }
 }
 
 bool Keys::all_mapped() const noexcept {
@@ -600,6 +616,7 @@ void Keys::for_each(Progress& progress, const Use& use, const std::function<void
     source->rewind();
     std::uint64_t stored = 0;
     for (Bytes block = source->next(stored); !block.empty(); block = source->next(stored)) {
+      const Bytes whole = block;
       Batch batch;
       std::uint64_t count = 0;
       while (parser.next(*source, block, batch)) {
@@ -608,6 +625,7 @@ void Keys::for_each(Progress& progress, const Use& use, const std::function<void
       }
       progress.advance(stored, count);
       if (block_done) block_done();
+      source->release(whole);
     }
   }
 }
@@ -618,6 +636,7 @@ unsigned Keys::for_each_parallel(unsigned threads, Progress& progress,
   for (unsigned i = 0; i < threads; ++i) parsers.push_back(std::make_unique<Parser>(options_));
   for (std::size_t i = 0; i < options_.literals.size(); i += Parser::kColumn) use(0, parsers[0]->literals(i));
   return share_out(threads, [&](unsigned thread, Source& source, Bytes block, std::uint64_t stored) {
+    const Bytes whole = block;
     Batch batch;
     std::uint64_t count = 0;
     while (parsers[thread]->next(source, block, batch)) {
@@ -625,6 +644,7 @@ unsigned Keys::for_each_parallel(unsigned threads, Progress& progress,
       count += batch.keys.size();
     }
     progress.advance(stored, count);
+    source.release(whole);
   });
 }
 

@@ -30,6 +30,7 @@ struct KeyOptions {
   char delimiter = '\t';
   bool lower = false;
   bool trim = false;
+  bool frugal = false;  // gives back the pages of mapped files once they are read: they count as our memory
 
   bool key_is_record() const noexcept { return as != KeysAs::hex && field == 0 && !lower && !trim; }
 };
@@ -60,6 +61,24 @@ struct Batch {
   std::span<const Bytes> records;  // as many; without separator or length
 };
 
+// Puts records back as they came, with sink.write. Those of a source lie one after the other, each with its length
+// before it or its separator behind it, so a run of them is one copy; literals are lines, or ended by NUL under -0.
+template <class Sink>
+void write_records(Sink& sink, KeysAs as, std::span<const Bytes> records, bool literal) {
+  if (literal) {
+    for (const Bytes record : records) {
+      sink.write(record);
+      sink.write(as == KeysAs::nul ? '\0' : '\n');
+    }
+    return;
+  }
+  const std::byte* const begin = records.front().data() - (as == KeysAs::len32 ? 4 : 0);
+  sink.write(Bytes(begin, records.back().data() + records.back().size()));
+  // The last line of a file may lack its end.
+  if (as == KeysAs::nul) sink.write('\0');
+  if (as == KeysAs::lines || as == KeysAs::hex) sink.write('\n');
+}
+
 class Source {
  public:
   // Opens and looks at the first bytes; throws Failure.
@@ -74,6 +93,9 @@ class Source {
   // valid until the next call; those of a mapped source stay, and may be asked for by several threads.
   virtual Bytes next(std::uint64_t& stored) = 0;
   virtual void rewind() {}
+  // From now on blocks are small, and release() gives back the pages of one that nobody looks at any more.
+  virtual void be_frugal() noexcept {}
+  virtual void release(Bytes /*block*/) noexcept {}
   // "file:line" or "file: record 7", for messages.  REQUIRES: `at` is in the last block, or the source is mapped
   virtual std::string place(const std::byte* at) const = 0;
 

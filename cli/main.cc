@@ -50,6 +50,11 @@ constexpr Examples kFold = {
     "perhaps fold -o half.perhaps monday.perhaps",
     "perhaps fold -o quarter.perhaps --times 2 monday.perhaps",
 };
+constexpr Examples kDedup = {
+    "perhaps dedup keys.txt more.txt > once.txt",
+    "cat keys.txt | perhaps dedup --window 100k --suspects dropped.txt > once.txt",
+    "perhaps dedup --for 10m --field 2 --delimiter , people.csv",
+};
 constexpr Examples kVerify = {
     "perhaps verify seen.perhaps --keys keys.txt",
     "perhaps verify seen.perhaps --keys keys.txt --absent absent.txt --json",
@@ -103,6 +108,13 @@ constexpr Command kCommands[] = {
      "rate is higher. The number of lines, blocks or bits must be even: filters made with --max-bytes 64Mi, or "
      "another power of two, can be folded often.",
      kFold, &fold_command},
+    {"dedup", "print the lines of a stream that were not seen before",
+     "Prints the records whose key was not seen before, in their order and as they were written, and a report on "
+     "standard error. The memory is a small part of what a set of the lines would take. A false positive drops a line "
+     "that was never seen: the report says how many such drops to expect, and --suspects keeps all that was dropped. "
+     "A window forgets: with --window N a line is dropped if it came within the last N lines, and may be dropped up to "
+     "a seventh of that later.",
+     kDedup, &dedup_command},
     {"verify", "prove no key is missing, and measure the false-positive rate",
      "Asks for every key of --keys: each must be answered perhaps. Then asks for keys that are not in the filter: "
      "those of --absent, or random ones. Exit code: 1 if a key is missing, 2 on an error.",

@@ -24,23 +24,6 @@ struct Options {
   std::uint64_t most = UINT64_MAX;
 };
 
-// Puts records back as they came. Those of a source lie one after the other, each with its length before it or its
-// separator behind it, so a run of them is one copy; literals are lines, or ended by NUL under -0.
-void print_run(Out& out, KeysAs as, std::span<const Bytes> records, bool literal) {
-  if (literal) {
-    for (const Bytes record : records) {
-      out.write(record);
-      out.write(as == KeysAs::nul ? '\0' : '\n');
-    }
-    return;
-  }
-  const std::byte* const begin = records.front().data() - (as == KeysAs::len32 ? 4 : 0);
-  out.write(Bytes(begin, records.back().data() + records.back().size()));
-  // The last line of a file may lack its end.
-  if (as == KeysAs::nul) out.write('\0');
-  if (as == KeysAs::lines || as == KeysAs::hex) out.write('\n');
-}
-
 int run(Options& options) {
   if (options.numbers && (options.keys.as == KeysAs::len32 || options.keys.as == KeysAs::u64)) {
     fail("-n: binary records (--keys-as len32 or u64) have no line to put a number on");
@@ -79,7 +62,7 @@ int run(Options& options) {
           if (with_name) out.write((source == nullptr ? "-e" : source->name()) + ":");
           out.write(fmt::format("{}:", number + i + 1));
         }
-        print_run(out, options.keys.as, batch.records.subspan(i, run), source == nullptr);
+        write_records(out, options.keys.as, batch.records.subspan(i, run), source == nullptr);
       }
     }
     number += batch.keys.size();

@@ -260,6 +260,7 @@ TEST(Window, IsSizedByMemoryToo) {
   EXPECT_LT(s.fpr(1e6), 1.05e-3);
   EXPECT_TRUE(WindowShape::for_keys({.keys = 0, .fpr = 1e-12}).valid());
   EXPECT_LE(WindowShape::for_keys({.keys = 1'000'000, .fpr = 1e-12}).fpr(1e6), 1e-12);
+  EXPECT_EQ(WindowShape::for_keys({.keys = UINT64_MAX, .fpr = 1e-6}).lines, WindowShape::kMaxLines);
   EXPECT_EQ(WindowShape::for_ticks(UINT64_MAX, {.keys = 10}).window(), UINT64_MAX);
 }
 

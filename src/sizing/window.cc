@@ -74,6 +74,8 @@ WindowShape sized(const Request& r) {
       if (cost < best_cost) best_cost = cost, best = shape;
     }
   }
+  if (best_cost == std::numeric_limits<double>::infinity())  // more keys than the largest filter is good for
+    best = {.lines = WindowShape::kMaxLines, .rows = WindowShape::kMaxRows, .probes = 4};
   return best;
 }
 

@@ -1,0 +1,380 @@
+// perhaps dedup: the lines of a stream that were not seen before, in their order, in little memory.
+//
+//   --window N   a window filter of the last N lines                         memory: fixed
+//   --for 10m    a window filter of the last ten minutes, by arrival         memory: fixed, for --keys-expected lines
+//   otherwise    a scalable filter of everything                             memory: 3.2 bytes a different line at 1e-6
+//                files   read twice: the first time to estimate how many different lines there are, so that the chain
+//                        has one link of the right size; their pages are given back as they are read
+//                pipes   the chain grows as they come: up to 1.6 times the memory, half as fast
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+
+#include "command.h"
+#include "distinct.h"
+#include "keys.h"
+#include "options.h"
+#include "perhaps/scalable_bloom.h"
+#include "perhaps/window.h"
+#include "print.h"
+#include "row_bloom.h"
+
+namespace perhaps::cli {
+namespace {
+
+struct Options {
+  KeyOptions keys;
+  std::uint64_t window = 0;
+  std::uint64_t milliseconds = 0;
+  std::uint64_t keys_expected = 0;
+  double fpr = 1e-6;
+  std::string suspects;
+  std::uint32_t threads = 1;
+  bool quiet = false;
+  bool json = false;
+};
+
+using Column = std::span<const Digest<Hash>>;
+
+// What has been seen, by one of the two filters.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  // Which were seen before? All of them are now.
+  virtual void check(Column digests, std::span<std::uint64_t> answers) = 0;
+  virtual double fpr() const = 0;  // now, by the model: some microseconds
+  virtual std::uint64_t bytes() const = 0;
+  virtual std::string text() const = 0;
+};
+
+class Everything : public Memory {
+ public:
+  explicit Everything(const Growth& growth) : filter_(growth) {}
+  void check(Column digests, std::span<std::uint64_t> answers) override { filter_.insert(digests, answers); }
+  double fpr() const override { return filter_.fpr(); }
+  std::uint64_t bytes() const override { return filter_.byte_size(); }
+  std::string text() const override { return "everything"; }
+
+ private:
+  Scalable<RowBloom> filter_;
+};
+
+class Recent : public Memory {
+ public:
+  Recent(WindowShape shape, std::string text) : filter_(shape), text_(std::move(text)) {}
+  void check(Column digests, std::span<std::uint64_t> answers) override {
+    if (filter_.shape().by_time != 0) {
+      const auto passed = std::chrono::steady_clock::now() - begin_;
+      const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(passed).count();
+      advance(filter_, static_cast<std::uint64_t>(now));
+    }
+    check_and_insert(filter_, digests, answers);
+  }
+  double fpr() const override { return state_of(filter_).fpr; }
+  std::uint64_t bytes() const override { return filter_.byte_size(); }
+  std::string text() const override { return text_; }
+
+ private:
+  Window filter_;
+  std::string text_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+// The number of new lines that were dropped, as far as it can be expected: the sum over new lines of the rate that each
+// met. The rate is looked at whenever there are 1 % more new lines, at least 1000 and at most 5000.
+class Wrong {
+ public:
+  explicit Wrong(const Memory& memory) : memory_(memory) {}
+  void see(std::uint64_t fresh) {
+    pending_ += fresh;
+    seen_ += fresh;
+    if (pending_ > std::clamp<std::uint64_t>(seen_ / 100, 1000, 5000)) settle();
+  }
+  double expected() {
+    settle();
+    return expected_;
+  }
+
+ private:
+  void settle() {
+    const double rate = memory_.fpr();
+    expected_ += static_cast<double>(pending_) * (last_ + rate) / 2;
+    pending_ = 0;
+    last_ = rate;
+  }
+  const Memory& memory_;
+  std::uint64_t pending_ = 0;
+  std::uint64_t seen_ = 0;
+  double last_ = 0;
+  double expected_ = 0;
+};
+
+// 500ms, 90s, 10m, 2h, 7d; a bare number is seconds.
+std::uint64_t parse_duration(const std::string& text) {
+  double number = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  const double scale = unit == "ms"                  ? 1
+                       : unit == "s" || unit.empty() ? 1e3
+                       : unit == "m"                 ? 60e3
+                       : unit == "h"                 ? 3600e3
+                       : unit == "d"                 ? 86400e3
+                                                     : 0;
+  const double result = number * scale;
+  if (failure != std::errc() || !(result >= 1 && result < 1e15)) {
+    fail("--for {}: must be a time such as 500ms, 90s, 10m, 2h or 7d", text);
+  }
+  return static_cast<std::uint64_t>(result);
+}
+
+void digest_column(KeysAs as, std::span<const Bytes> keys, std::span<Digest<Hash>> out) noexcept {
+  const Hash hash;
+  if (as != KeysAs::u64) return digests_of(hash, keys, out);
+  std::array<std::uint64_t, Parser::kColumn> words;
+  digest_keys(hash, as, keys, words);
+  for (std::size_t i = 0; i < keys.size(); ++i) out[i] = Digest<Hash>::made_by(hash, words[i]);
+}
+
+// A file that is written to as we go.
+class Suspects {
+ public:
+  explicit Suspects(const Options& options) : path_(options.suspects) {
+    if (path_.empty()) return;
+    if (path_ == "-") fail("--suspects -: standard output is for the lines that are kept; name a file");
+    struct stat there {};
+    if (::stat(path_.c_str(), &there) == 0) {
+      for (const std::string& input : options.keys.files) {
+        struct stat status {};
+        const int found = input == "-" ? ::fstat(STDIN_FILENO, &status) : ::stat(input.c_str(), &status);
+        if (found == 0 && status.st_dev == there.st_dev && status.st_ino == there.st_ino)
+          fail("{}: is an input and would be overwritten (--suspects)", path_);
+      }
+    }
+    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd_ < 0) fail("{}: {}", path_, std::strerror(errno));
+    buffer_.reserve(kBuffer);
+  }
+  Suspects(const Suspects&) = delete;
+  ~Suspects() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  bool wanted() const noexcept { return fd_ >= 0; }
+  void write(Bytes bytes) {
+    buffer_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (buffer_.size() >= kBuffer) flush();
+  }
+  void write(char c) { buffer_ += c; }
+  void flush() {
+    for (std::string_view left = buffer_; !left.empty();) {
+      const ssize_t n = ::write(fd_, left.data(), left.size());
+      if (n >= 0) {
+        left.remove_prefix(static_cast<std::size_t>(n));
+      } else if (errno == EINTR) {
+        check_interrupt();
+      } else {
+        fail("{}: {}", path_, std::strerror(errno));
+      }
+    }
+    buffer_.clear();
+  }
+
+ private:
+  static constexpr std::size_t kBuffer = std::size_t{1} << 16;
+  std::string path_;
+  int fd_ = -1;
+  std::string buffer_;
+};
+
+// Of mapped files: how many different keys?
+std::uint64_t estimate_distinct(const Options& options, Keys& keys) {
+  const auto threads = static_cast<unsigned>(std::clamp<std::uint64_t>(keys.stored_bytes() >> 20, 1, options.threads));
+  std::vector<Distinct> counts(threads);
+  Progress progress("counting", keys.stored_bytes());
+  keys.for_each_parallel(threads, progress, [&](unsigned thread, const Batch& batch) {
+    std::array<Digest<Hash>, Parser::kColumn> digests;
+    digest_column(options.keys.as, batch.keys, digests);
+    for (std::size_t i = 0; i < batch.keys.size(); ++i) counts[thread].add(digests[i].value);
+  });
+  for (unsigned i = 1; i < threads; ++i) counts[0].add(counts[i]);
+  // Three standard errors more: the chain will not grow, once in a thousand times it will.
+  return static_cast<std::uint64_t>(counts[0].estimate() * (1 + 3 * Distinct::kError)) + 100;
+}
+
+// Every line meets the rate of the lines before it, so the first ones are safe and the last one meets the highest. Of
+// `keys` lines the share `mean` is dropped wrongly if the last one meets the rate that this returns: some twelve times
+// as much at 1e-6, for an eighth less memory.
+double last_rate(std::uint64_t keys, double mean) {
+  double last = mean;
+  for (int step = 0; step < 3; ++step) {
+    const RowShape shape = RowShape::for_keys({.keys = keys, .fpr = last});
+    constexpr int kPoints = 64;
+    double sum = 0;
+    for (int i = 0; i < kPoints; ++i) sum += shape.fpr((i + 0.5) / kPoints * static_cast<double>(keys)) / kPoints;
+    last = std::clamp(last * mean / sum, mean, 0.5);
+  }
+  return last;
+}
+
+std::unique_ptr<Memory> memory_for(const Options& options, Keys& keys) {
+  if (options.window != 0 || options.milliseconds != 0) {
+    const bool by_time = options.milliseconds != 0;
+    const std::uint64_t expected = !by_time                     ? options.window
+                                   : options.keys_expected != 0 ? options.keys_expected
+                                                                : 1'000'000;
+    const Request request{.keys = expected, .fpr = options.fpr};
+    const WindowShape shape =
+        by_time ? WindowShape::for_ticks(options.milliseconds, request) : WindowShape::for_keys(request);
+    check_memory(shape.bytes(), fmt::format("a window of {} lines", grouped(expected)));
+    const double seconds = static_cast<double>(options.milliseconds) / 1e3;
+    return std::make_unique<Recent>(shape, by_time ? fmt::format("the last {}", seconds_text(seconds))
+                                                   : fmt::format("the last {} lines", grouped(expected)));
+  }
+  // A guess at the number that can be trusted leaves nearly all of the rate to the first link.
+  Growth growth{.fpr = options.fpr, .spread = 1.0 / 32};
+  if (options.keys_expected != 0) {
+    growth.first = options.keys_expected;
+  } else if (keys.all_mapped()) {
+    growth.first = estimate_distinct(options, keys);
+    growth.fpr = last_rate(growth.first, options.fpr);
+  } else {
+    growth = {.fpr = options.fpr, .factor = 1.5, .first = 1'000'000};
+  }
+  const std::uint64_t bytes = RowShape::for_keys({.keys = growth.first, .fpr = growth.share(0)}).bytes();
+  check_memory(bytes, fmt::format("a filter of {} lines", grouped(growth.first)), "; --window N bounds it");
+  return std::make_unique<Everything>(growth);
+}
+
+struct Count {
+  std::uint64_t in = 0;
+  std::uint64_t out = 0;
+  double wrong = 0;  // expected among those that are dropped
+  double share() const noexcept { return out == 0 ? 0 : wrong / static_cast<double>(out); }
+};
+
+void report(const Options& options, const Memory& memory, const Count& count, double seconds) {
+  const std::uint64_t dropped = count.in - count.out;
+  if (options.json) {
+    Json json;
+    json.add("lines", count.in).add("out", count.out).add("dropped", dropped).add("expected_wrong", count.wrong);
+    json.add("fpr", count.share()).add("fpr_wanted", options.fpr).add("remembers", memory.text());
+    json.add("bytes", memory.bytes()).add("seconds", seconds);
+    const std::string text = json.text() + "\n";
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    return;
+  }
+  say("", fmt::format("{} lines in, {} out, {} dropped; {:.2g} of them wrongly, as far as can be expected{}",
+                      grouped(count.in), grouped(count.out), grouped(dropped), count.wrong,
+                      options.suspects.empty() ? "" : fmt::format("; they are in {}", options.suspects)));
+  say("",
+      fmt::format("remembered {} in {}; {}, {} lines/s", memory.text(), bytes_text(static_cast<double>(memory.bytes())),
+                  seconds_text(seconds), rate_text(static_cast<double>(count.in) / std::max(seconds, 1e-9))));
+}
+
+int run(Options& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  if (options.window != 0 && options.keys_expected != 0)
+    fail("--keys-expected: --window {} says how many lines there are to remember", options.window);
+  read_stdin_if_none(options.keys);
+  options.keys.frugal = true;
+  Suspects suspects(options);
+  Keys keys(options.keys);
+  const auto memory = memory_for(options, keys);
+
+  Count count;
+  Wrong wrong(*memory);
+  Out out;
+  const Source* current = nullptr;
+  std::array<Digest<Hash>, Parser::kColumn> digests;
+  std::array<std::uint64_t, Parser::kColumn / 64> seen;
+  // Hands the runs of records for which `seen` is `value` to `sink`.
+  const auto write = [&](auto& sink, const Batch& batch, bool value) {
+    const std::size_t size = batch.records.size();
+    std::size_t from = 0;
+    const auto is = [&](std::size_t i) { return (seen[i / 64] >> i % 64 & 1) == std::uint64_t{value}; };
+    while (from < size) {
+      while (from < size && !is(from)) ++from;
+      std::size_t to = from;
+      while (to < size && is(to)) ++to;
+      if (to != from) write_records(sink, options.keys.as, batch.records.subspan(from, to - from), false);
+      from = to;
+    }
+  };
+  {
+    Progress progress("reading", keys.stored_bytes(), is_terminal(STDOUT_FILENO));
+    keys.for_each(
+        progress,
+        [&](const Batch& batch, const Source* source) {
+          current = source;
+          const std::size_t size = batch.keys.size();
+          digest_column(options.keys.as, batch.keys, digests);
+          memory->check(Column(digests.data(), size), seen);
+          std::uint64_t dropped = 0;
+          for (std::size_t i = 0; i < size; i += 64) dropped += static_cast<unsigned>(std::popcount(seen[i / 64]));
+          count.in += size;
+          count.out += size - dropped;
+          wrong.see(size - dropped);
+          if (dropped != size) write(out, batch, false);
+          if (dropped != 0 && suspects.wanted()) write(suspects, batch, true);
+          return true;
+        },
+        [&] {
+          if (current != nullptr && !current->mapped()) out.flush();
+        });
+  }
+  out.flush();
+  if (suspects.wanted()) suspects.flush();
+  count.wrong = wrong.expected();
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  if (!options.quiet || options.json) report(options, *memory, count, seconds.count());
+  if (count.share() > 2 * options.fpr) {
+    warn(
+        fmt::format("more lines came than were expected: {:.2g} of the new ones are dropped, not {:.2g} "
+                    "(--keys-expected)",
+                    memory->fpr(), options.fpr));
+  }
+  return kYes;
+}
+
+}  // namespace
+
+Command::Run dedup_command(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("files", options->keys.files,
+                 "Files to read one after the other; - is standard input, which is also read if there is no file; .gz "
+                 "and .zst are read as they are")
+      ->type_name("FILE");
+  auto* window = add_count(app, "--window", options->window, "N", "Remember the last N lines only, in fixed memory");
+  app.add_option_function<std::string>(
+         "--for", [o = options.get()](const std::string& text) { o->milliseconds = parse_duration(text); },
+         "Remember the lines of this long only, by when they arrive: 500ms, 90s, 10m, 2h, 7d")
+      ->type_name("TIME")
+      ->excludes(window);
+  app.add_option_function<std::string>(
+         "--fpr",
+         [o = options.get()](const std::string& text) {
+           const auto parsed = parse_share(text);
+           if (!parsed || !(*parsed > 0 && *parsed < 1))
+             fail("--fpr {}: must be above 0 and below 1 (0.001, 1%)", text);
+           o->fpr = *parsed;
+         },
+         "The share of new lines that may be dropped wrongly; default 1e-6")
+      ->type_name("P");
+  add_count(app, "--keys-expected", options->keys_expected, "N",
+            "Make room for N different lines at once (with --for: in that time; default 1M). Files are then read once");
+  app.add_option("--suspects", options->suspects, "Write every line that is dropped to this file, for an exact check")
+      ->type_name("FILE");
+  app.add_flag("-q,--quiet", options->quiet, "No report on standard error");
+  declare_json(app, options->json);
+  declare_threads(app, options->threads);
+  declare_key_format(app, options->keys);
+  return [options] { return run(*options); };
+}
+
+}  // namespace perhaps::cli

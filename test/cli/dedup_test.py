@@ -1,0 +1,212 @@
+"""Promise: `perhaps dedup` prints what an exact set would print, byte for byte, however the records come.
+
+    dedup_test.py PERHAPS CLI_PEER [unittest arguments]
+
+Would notice: a lost or doubled line, a byte changed, a window too short or far too long, a drop that is not among the
+suspects, a report that does not add up. At the default rate of 1e-6 a test of some thousand lines meets no false
+positive but once in many years. The seed is fixed.
+"""
+import gzip
+import json
+import random
+import signal
+import struct
+import subprocess
+import sys
+import time
+import unittest
+
+from cli_test import PERHAPS, SEED, Case, len32, lines, zst
+
+
+def first_seen(records, key=lambda r: r):
+    seen = set()
+    return [r for r in records if not (key(r) in seen or seen.add(key(r)))]
+
+
+class Dedup(Case):
+    def dedup(self, *args, stdin=b""):
+        return self.ok("dedup", "-q", *args, stdin=stdin)
+
+    def report(self, *args, stdin=b""):
+        done = self.run_perhaps("dedup", "--json", *args, stdin=stdin)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout, json.loads(done.stderr)
+
+    def sample(self, size=20_000, distinct=6000):
+        rng = random.Random(SEED)
+        return [b"line %d" % rng.randrange(distinct) for _ in range(size)]
+
+    def test_as_an_exact_set(self):
+        records = self.sample()
+        want = lines(first_seen(records))
+        data = lines(records)
+        self.write("a", data)
+        self.write("a.gz", gzip.compress(data))
+        self.write("a.zst", zst(data))
+        for args, stdin in [(["a"], b""), (["-"], data), ([], data), (["a.gz"], b""), (["a.zst"], b""),
+                            (["--threads", "1", "a"], b""), (["--keys-expected", "10", "a"], b""),
+                            (["--keys-expected", "1M"], data), (["--window", "20000", "a"], b""),
+                            (["--window", "1M"], data), (["--for", "1h", "a"], b""), (["--for", "7d"], data),
+                            (["a", "a.gz"], b""), (["a", "-"], data)]:
+            self.assertEqual(self.dedup(*args, stdin=stdin), want, args)
+
+    def test_many_blocks(self):
+        """Files of several blocks, with runs of every length kept and dropped, and lines longer than a block."""
+        rng = random.Random(SEED)
+        records = []
+        for i in range(3000):
+            records += [b"%d" % (i % 100)] * rng.randrange(3)
+            records += [b"new %d.%d" % (i, j) for j in range(rng.randrange(60))]
+        records.insert(5000, b"x" * 3_000_000)
+        records.insert(9000, b"x" * 3_000_000)
+        self.write("a", lines(records))
+        want = lines(first_seen(records))
+        self.assertEqual(self.dedup("a"), want)
+        self.assertEqual(self.dedup(stdin=lines(records)), want)
+
+    def test_bytes_as_they_are(self):
+        for data, want in [
+            (b"", b""), (b"\n", b"\n"), (b"\n\n\n", b"\n"), (b"a", b"a\n"), (b"a\na", b"a\n"), (b"b\na", b"b\na\n"),
+            (b"a\r\na\n a\r\na\r\n", b"a\r\na\n a\r\n"), (b"\0\n\0\0\n\0\n", b"\0\n\0\0\n"),
+            (b"\xff\xfe\n\xff\xfe\n", b"\xff\xfe\n"),
+        ]:
+            self.write("a", data)
+            self.assertEqual(self.dedup("a"), want, data)
+            self.assertEqual(self.dedup(stdin=data), want, data)
+            self.assertEqual(self.dedup("--window", "5", stdin=data), want, data)
+
+    def test_keys_and_records(self):
+        self.assertEqual(self.dedup("-0", stdin=b"a\nb\0a\nb\0c\0"), b"a\nb\0c\0")
+        self.assertEqual(self.dedup("--field", "2", "--delimiter", ",", "--lower", stdin=b"1,A,x\n2,a,y\n3,b,z\n"),
+                         b"1,A,x\n3,b,z\n")
+        self.assertEqual(self.dedup("--trim", stdin=b" a\na \nb\n"), b" a\nb\n")
+        self.assertEqual(self.dedup("--keys-as", "hex", stdin=b"0A\n0a\n0b\n"), b"0A\n0b\n")
+        self.assertEqual(self.dedup("--keys-as", "len32", stdin=len32([b"a", b"", b"a", b"", b"b\n"])),
+                         len32([b"a", b"", b"b\n"]))
+        numbers = [5, 7, 5, 2**64 - 1, 0, 7, 0]
+        pack = lambda ns: b"".join(struct.pack("<Q", n) for n in ns)
+        self.assertEqual(self.dedup("--keys-as", "u64", stdin=pack(numbers)), pack([5, 7, 2**64 - 1, 0]))
+
+    def test_window(self):
+        """Within N lines a repeat is always dropped; more than 8/7 N lines later it is always printed."""
+        window = 700
+        for gap in [1, 10, 699, 700, 801, 900, 5000]:
+            records = [b"new %d" % i for i in range(6000)]
+            for at in range(0, 6000 - gap, 977):
+                records[at] = b"again %d" % at
+                if not records[at + gap].startswith(b"again"):
+                    records[at + gap] = records[at]
+            want = []
+            last = {}
+            for i, r in enumerate(records):
+                if r not in last or i - last[r] > window:
+                    want.append(r)
+                last[r] = i
+            self.assertEqual(self.dedup("--window", "700", stdin=lines(records)), lines(want), gap)
+
+    def test_window_of_time(self):
+        """What came before the window is forgotten, by the time of arrival; the pipe stays open here."""
+        with subprocess.Popen([PERHAPS, "dedup", "-q", "--for", "200ms"], stdin=subprocess.PIPE,
+                              stdout=subprocess.PIPE) as p:
+            def send(text):
+                p.stdin.write(text)
+                p.stdin.flush()
+            send(b"a\nb\na\n")
+            self.assertEqual(p.stdout.readline() + p.stdout.readline(), b"a\nb\n")
+            begin = time.monotonic()
+            while time.monotonic() < begin + 0.3:  # until the window is surely over; the filter is asked the while
+                send(b"b\n")
+                time.sleep(0.02)  # lets the other run; nothing is asserted about how long it takes
+            send(b"a\nend\n")
+            self.assertEqual(p.stdout.readline(), b"a\n")  # b was refreshed all the while
+            self.assertEqual(p.stdout.readline(), b"end\n")
+            p.stdin.close()
+            self.assertEqual(p.wait(), 0)
+
+    def test_suspects(self):
+        records = self.sample()
+        out = self.dedup("--suspects", "dropped", stdin=lines(records))
+        dropped = self.read("dropped").splitlines()
+        kept = out.splitlines()
+        self.assertEqual(len(kept) + len(dropped), len(records))
+        self.assertEqual(sorted(kept + dropped), sorted(records))
+        self.assertLessEqual(set(dropped), set(kept))
+        self.dedup("--suspects", "dropped", stdin=b"a\n")
+        self.assertEqual(self.read("dropped"), b"")
+
+    def test_report(self):
+        records = self.sample()
+        self.write("a", lines(records))
+        for args in [["a"], ["--window", "50k", "a"], ["--for", "10m", "a"]]:
+            out, d = self.report(*args)
+            self.assertEqual(d["lines"], len(records))
+            self.assertEqual(d["out"], out.count(b"\n"))
+            self.assertEqual(d["dropped"], d["lines"] - d["out"])
+            self.assertLess(d["expected_wrong"], 1e-6 * len(records))
+            self.assertGreater(d["bytes"], 6000 * 2)
+            self.assertLessEqual(d["fpr"], 1e-6)
+        text = self.run_perhaps("dedup", "a").stderr.decode()
+        self.assertIn("20,000 lines in, ", text)
+        self.assertIn("remembered everything in ", text)
+
+    def test_the_rate_is_as_announced(self):
+        """At 1 % some 100,000 new lines lose about as many as the report expects (5 sigma)."""
+        n = 100_000
+        self.write("a", lines(b"%d" % i for i in range(n)))
+        for args in [["a"], ["--keys-expected", "100k", "a"], ["--window", "20k", "a"]]:
+            _, d = self.report("--fpr", "1%", *args)
+            self.assertLess(abs(d["dropped"] - d["expected_wrong"]), 5 * d["expected_wrong"] ** 0.5 + 5, (args, d))
+            self.assertLessEqual(d["expected_wrong"], n / 100)
+            self.assertGreater(d["expected_wrong"], 50)
+
+    def test_more_than_expected(self):
+        done = self.run_perhaps("dedup", "--for", "1h", "--keys-expected", "100", stdin=lines(self.sample()))
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(b"more lines came than were expected", done.stderr)
+
+    def test_refusals(self):
+        self.write("a", b"x\n")
+        for args, says in [
+            (["--window", "0", "a"], "--window 0"), (["--window", "x", "a"], "--window x"),
+            (["--for", "10", "--window", "5", "a"], "excludes"), (["--for", "0s", "a"], "--for 0s"),
+            (["--for", "ten", "a"], "--for ten"), (["--for", "10y", "a"], "--for 10y: must be a time such as"),
+            (["--for", "-5s", "a"], "--for -5s"), (["--for", "nan", "a"], "--for nan"),
+            (["--fpr", "0", "a"], "--fpr 0"), (["--fpr", "1", "a"], "--fpr 1"), (["--fpr", "x", "a"], "--fpr x"),
+            (["--window", "5", "--keys-expected", "9", "a"], "--keys-expected"),
+            (["--suspects", "-", "a"], "--suspects -"), (["--suspects", "a", "a"], "is an input"),
+            (["--suspects", "no/where", "a"], "no/where"), (["missing"], "missing: No such file"), (["."], "directory"),
+            (["--window", "1e18", "a"], "this machine has"), (["--keys-expected", "1e17", "a"], "--window N bounds it"),
+            (["-", "-"], "named twice"),
+        ]:
+            self.refused("dedup", *args, says=says)
+        self.assertEqual(self.read("a"), b"x\n")
+
+    def test_answers_before_the_input_ends(self):
+        for args in [[], ["--window", "9"]]:
+            with subprocess.Popen([PERHAPS, "dedup", "-q", *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
+                p.stdin.write(b"hello\nhello\nhel")
+                p.stdin.flush()
+                self.assertEqual(p.stdout.readline(), b"hello\n")
+                p.stdin.write(b"o\n")
+                p.stdin.flush()
+                self.assertEqual(p.stdout.readline(), b"helo\n")
+                # A signal between two reads is noticed at the next line, or at the second signal.
+                while p.poll() is None:
+                    p.send_signal(signal.SIGTERM)
+                    time.sleep(0.02)
+                self.assertEqual(p.returncode, 128 + signal.SIGTERM)
+                p.stdin.close()
+
+    def test_a_closed_pipe_is_no_error(self):
+        self.write("big", lines(b"%d" % i for i in range(400_000)))
+        with subprocess.Popen([PERHAPS, "dedup", self.path("big")], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as p:
+            self.assertEqual(p.stdout.readline(), b"0\n")
+            p.stdout.close()
+            self.assertEqual(p.stderr.read(), b"")
+            self.assertNotIn(p.wait(), (0, 2))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]] + sys.argv[3:])
