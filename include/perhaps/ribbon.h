@@ -90,7 +90,7 @@ struct RibbonShape {
   constexpr std::uint64_t bytes() const noexcept { return table_bytes; }
   constexpr bool valid() const noexcept {
     return columns >= 1 && columns <= kMaxColumns - (wide != 0) && shard_bits <= kMaxShardBits && table_bytes >= 8 &&
-           table_bytes % 8 == 0 && table_bytes <= (std::uint64_t{1} << 56) &&
+           table_bytes % 8 == 0 && table_bytes <= (std::uint64_t{1} << 55) &&
            (!tiny() || table_bytes == detail::directory_bytes(0) + tiny_bytes());
   }
   friend bool operator==(const RibbonShape&, const RibbonShape&) = default;
@@ -168,21 +168,31 @@ struct RibbonLayout {
     constexpr std::uint64_t code_words() const noexcept { return (buckets() + 31) / 32; }
     // Does the key go on to the next layer?
     bool bumps(const std::byte* shard, std::uint64_t start) const noexcept {
-      const std::uint64_t bucket = start >> bucket_bits();
+      // The case of a large table with its constants, which are then none of the work.
+      return starts >= 4096 ? bumps_in(shard, start, 7, 0x80301800)
+                            : bumps_in(shard, start, bucket_bits(), thresholds());
+    }
+
+   private:
+    bool bumps_in(const std::byte* shard, std::uint64_t start, unsigned bits, std::uint32_t limits) const noexcept {
+      const std::uint64_t bucket = start >> bits;
       const auto four = static_cast<unsigned>(shard[std::uint64_t{codes_at} * 8 + bucket / 4]);
       const unsigned code = four >> (bucket % 4 * 2) & 3;
-      return (start & ((1u << bucket_bits()) - 1)) < (thresholds() >> (8 * code) & 0xff);
+      return (start & ((1u << bits) - 1)) < (limits >> (8 * code) & 0xff);
     }
   };
   static Layer layer_at(const std::byte* shard, std::uint32_t layer) noexcept {
-    return detail::load<Layer>(shard + kHeadBytes + kLayerBytes * layer);
+    const std::byte* at = shard + kHeadBytes + kLayerBytes * layer;
+    return {detail::load<std::uint32_t>(at), detail::load<std::uint32_t>(at + 4), detail::load<std::uint32_t>(at + 8),
+            detail::load<std::uint32_t>(at + 12)};
   }
 
   // In which block a key is looked for: packed for a kernel's queue. No block: ask `dense`.
   struct Place {
     static constexpr std::uint64_t kDense = UINT64_MAX;
-    std::uint64_t packed;  // byte of the table * 128 + slot in the block * 2 + one column more
-    std::uint64_t byte() const noexcept { return packed >> 7; }
+    std::uint64_t packed;  // byte of the table * 256 + shard has a seed * 128 + slot in the block * 2 + one column more
+    std::uint64_t byte() const noexcept { return packed >> 8; }
+    bool seeded() const noexcept { return (packed & 128) != 0; }
     unsigned slot() const noexcept { return packed >> 1 & 63; }
     std::uint32_t width(Shape shape) const noexcept { return shape.columns + (packed & 1); }
   };
@@ -193,18 +203,27 @@ struct RibbonLayout {
   }
   static std::uint32_t seed_of(const std::byte* shard) noexcept { return detail::load<std::uint32_t>(shard + 12); }
 
-  static Place place_of(Shape shape, const std::byte* table, std::uint64_t h) noexcept {
-    if (shape.tiny()) return {Place::kDense};
+  // REQUIRES: !shape.tiny()
+  static Place place_in_shard(Shape shape, const std::byte* table, std::uint64_t h) noexcept {
     const std::uint64_t offset = shard_offset(shape, table, h);
     const std::byte* shard = table + offset;
-    const std::uint32_t seed = seed_of(shard);
-    if (shard[1] == std::byte{0}) return {Place::kDense};
+    if (shard[1] == std::byte{0}) [[unlikely]]
+      return {Place::kDense};
     const Layer layer = layer_at(shard, 0);
+    const std::uint32_t seed = seed_of(shard);
     const std::uint64_t x = seed == 0 ? h << shape.shard_bits : mixed(h, seed) * kLayer[0];
     const std::uint64_t start = detail::scale(x, layer.starts);
     if (layer.bumps(shard, start)) [[unlikely]]
-      return bumped_place(shape, offset, shard, mixed(h, seed));
-    return place_in(shape, offset, layer, start);
+      return bumped_place(shape, offset, shard, h);
+    return place_in(shape, offset, seed, layer, start);
+  }
+  static Place place_of(Shape shape, const std::byte* table, std::uint64_t h) noexcept {
+    return shape.tiny() ? Place{Place::kDense} : place_in_shard(shape, table, h);
+  }
+  static std::uint64_t mixed_at(Shape shape, const std::byte* table, Place place, std::uint64_t h) noexcept {
+    if (place.seeded()) [[unlikely]]
+      return mixed(h, seed_of(table + shard_offset(shape, table, h)));
+    return mixed(h, 0);
   }
 
   template <class Isa>
@@ -212,9 +231,9 @@ struct RibbonLayout {
     const Place place = place_of(shape, table, h);
     if (place.packed == Place::kDense) [[unlikely]]
       return dense(shape, table, h);
-    const std::uint64_t a = mixed(h, seed_of(table + shard_offset(shape, table, h)));
+    const std::uint64_t a = mixed_at(shape, table, place, h);
     const std::byte* block = table + place.byte();
-    if constexpr (requires { Isa::ribbon_equals(block, 8u, 0u, a, 0u); }) {
+    if constexpr (requires { Isa::ribbon_equals(block, 8, 0, a, 0); }) {
       if (shape.columns >= 4) {
         return Isa::ribbon_equals(block, place.width(shape), place.slot(), coefficients_of(a), fingerprint_of(a));
       }
@@ -249,13 +268,19 @@ struct RibbonLayout {
   static void prefetch_place(Shape shape, const std::byte* table, Place place) noexcept {
     const std::byte* from = table + place.byte();
     const std::byte* last = from + 16 * place.width(shape) - 1;
-    for (const std::byte* at = from; at < last; at += kLineBytes) detail::prefetch_read(at);
-    detail::prefetch_read(last);
+    detail::prefetch_read(from);
+    // Eight columns on a line of their own are two lines: no third request for them.
+    for (from += kLineBytes; from < last; from += kLineBytes) detail::prefetch_read(from);
+    if ((from - kLineBytes - table) / kLineBytes != (last - table) / kLineBytes) detail::prefetch_read(last);
   }
 
   static void query(Shape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
                     std::uint64_t* answers, bool ahead) noexcept {
     detail::ribbon_query(shape, table, digests, count, answers, ahead);
+  }
+  static void query_integers(Shape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
+                             std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
+    detail::ribbon_query_integers(shape, table, keys, hash, count, answers, ahead);
   }
 
   // Whatever the bytes say, a probe of a table that passes stays inside it.
@@ -272,19 +297,21 @@ struct RibbonLayout {
   }
 
  private:
-  static Place place_in(Shape shape, std::uint64_t offset, Layer layer, std::uint64_t start) noexcept {
+  static Place place_in(Shape shape, std::uint64_t offset, std::uint32_t seed, const Layer& layer,
+                        std::uint64_t start) noexcept {
     const std::uint64_t k = start / 64;
     const std::uint64_t byte = offset + 8 * (layer.blocks_at + layer.words(k, shape.columns));
-    return {byte << 7 | start % 64 << 1 | (k >= layer.narrow)};
+    return {byte << 8 | std::uint64_t{seed != 0} << 7 | start % 64 << 1 | (k >= layer.narrow)};
   }
   // From layer 1 on.
   [[gnu::noinline]] static Place bumped_place(Shape shape, std::uint64_t offset, const std::byte* shard,
-                                              std::uint64_t a) noexcept {
+                                              std::uint64_t h) noexcept {
+    const std::uint32_t seed = seed_of(shard);
     const auto layers = static_cast<std::uint32_t>(shard[1]);
     for (std::uint32_t i = 1; i < layers; ++i) {
       const Layer layer = layer_at(shard, i);
-      const std::uint64_t start = detail::scale(a * kLayer[i], layer.starts);
-      if (!layer.bumps(shard, start)) return place_in(shape, offset, layer, start);
+      const std::uint64_t start = detail::scale(mixed(h, seed) * kLayer[i], layer.starts);
+      if (!layer.bumps(shard, start)) return place_in(shape, offset, seed, layer, start);
     }
     return {Place::kDense};
   }

@@ -96,6 +96,10 @@ void ribbon_query(RibbonShape shape, const std::byte* table, const std::uint64_t
                   std::uint64_t* answers, bool ahead) noexcept {
   kernel::active().ribbon_query(shape, table, {digests}, count, answers, ahead);
 }
+void ribbon_query_integers(RibbonShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
+                           std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
+  kernel::active().ribbon_query_integers(shape, table, {keys, hash}, count, answers, ahead);
+}
 
 bool far_away(std::uint64_t table_bytes) noexcept {
   static const std::uint64_t l2 = [] {

@@ -28,7 +28,8 @@ void insert(typename L::Shape shape, std::byte* table, Source source, std::size_
       [=](std::uint64_t, std::uint64_t h) { L::insert(shape, table, h); });
 }
 
-void ribbon_query(const RibbonShape& shape, const std::byte* table, Digests source, std::size_t count,
+template <class Source>
+void ribbon_query(const RibbonShape& shape, const std::byte* table, Source source, std::size_t count,
                   std::uint64_t* answers, bool ahead) noexcept {
   query<RibbonLayout>(shape, table, source, count, answers, ahead);
 }
@@ -55,7 +56,8 @@ const Row kPortable = {"portable",
                        query<BlockLayout, Integers>,
                        insert<BlockLayout, Digests>,
                        insert<BlockLayout, Integers>,
-                       ribbon_query,
+                       ribbon_query<Digests>,
+                       ribbon_query<Integers>,
                        cuckoo_place,
                        false};
 

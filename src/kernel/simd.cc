@@ -190,10 +190,19 @@ void block_insert(BlockShape shape, std::byte* table, Source source, std::size_t
       });
 }
 
-#if HWY_TARGET == HWY_SCALAR
-void ribbon_query(const RibbonShape& shape, const std::byte* table, Digests source, std::size_t count,
-                  std::uint64_t* answers, bool ahead) noexcept {
+inline void portable_ribbon(const RibbonShape& shape, const std::byte* table, Digests source, std::size_t count,
+                            std::uint64_t* answers, bool ahead) noexcept {
   kPortable.ribbon_query(shape, table, source, count, answers, ahead);
+}
+inline void portable_ribbon(const RibbonShape& shape, const std::byte* table, Integers source, std::size_t count,
+                            std::uint64_t* answers, bool ahead) noexcept {
+  kPortable.ribbon_query_integers(shape, table, source, count, answers, ahead);
+}
+#if HWY_TARGET == HWY_SCALAR
+template <class Source>
+void ribbon_query(const RibbonShape& shape, const std::byte* table, Source source, std::size_t count,
+                  std::uint64_t* answers, bool ahead) noexcept {
+  portable_ribbon(shape, table, source, count, answers, ahead);
 }
 #else
 // Ribbon: columns in vectors of up to four words; two vectors at a time are folded into one of half words. The last
@@ -202,69 +211,77 @@ void ribbon_query(const RibbonShape& shape, const std::byte* table, Digests sour
 using Columns = hn::CappedTag<std::uint64_t, 4>;
 using Halves = hn::Repartition<std::uint32_t, Columns>;
 constexpr std::size_t kColumns = hn::MaxLanes(Columns());
-alignas(32) constexpr std::uint64_t kColumn[4] = {0, 1, 2, 3};
 
-// The bits of columns at.. that differ from the fingerprint, to be summed up.
+// The products of columns at.., folded into the low half of each lane.
 HWY_INLINE auto ribbon_sums(const std::byte* block, const std::byte* next, std::uint32_t at, std::uint64_t low,
-                            std::uint64_t high, std::uint32_t fingerprint) {
+                            std::uint64_t high) {
   const Columns d;
   const auto here = hn::LoadU(d, reinterpret_cast<const std::uint64_t*>(block) + at);
   const auto there = hn::LoadU(d, reinterpret_cast<const std::uint64_t*>(next) + at);
   const auto sum = hn::Xor(hn::And(here, hn::Set(d, low)), hn::And(there, hn::Set(d, high)));
-  const auto wanted = hn::And(hn::Shr(hn::Set(d, std::uint64_t{fingerprint >> at}), hn::Load(d, kColumn)),
-                              hn::Set(d, std::uint64_t{1}));
-  return hn::Xor(sum, wanted);
+  return hn::BitCast(Halves(), hn::Xor(sum, hn::ShiftRight<32>(sum)));
+}
+
+template <class V>
+HWY_INLINE std::uint32_t sign_bits(V v) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(v.raw)));
+#else
+  std::uint8_t bits[8] = {};
+  hn::StoreMaskBits(
+      Halves(),
+      hn::MaskFromVec(hn::BitCast(Halves(), hn::BroadcastSignBit(hn::BitCast(hn::RebindToSigned<Halves>(), v)))), bits);
+  return bits[0];
+#endif
 }
 
 template <class Pairs>
 HWY_INLINE bool ribbon_equals(const std::byte* block, std::uint32_t width, unsigned slot, std::uint64_t coefficients,
                               std::uint32_t fingerprint, Pairs pairs) {
-  const Columns d;
   const Halves half;
+  constexpr std::uint32_t kMask = (1u << kColumns) - 1;
   const std::uint64_t low = coefficients << slot;
   const std::uint64_t high = coefficients >> 1 >> (63 - slot);
   const std::byte* next = slot == 0 ? block : block + 8 * width;
   const auto last = static_cast<std::uint32_t>(width - kColumns);
-  auto wrong = hn::Zero(half);
+  std::uint32_t wrong = 0;
   for (std::uint32_t pair = 0; pair < pairs; ++pair) {
-    const auto first_at = static_cast<std::uint32_t>(2 * pair * kColumns);
-    const auto even = ribbon_sums(block, next, std::min(first_at, last), low, high, fingerprint);
-    const auto odd = ribbon_sums(block, next, std::min(static_cast<std::uint32_t>(first_at + kColumns), last), low,
-                                 high, fingerprint);
-    auto sum = hn::OddEven(hn::BitCast(half, hn::Xor(odd, hn::ShiftLeft<32>(odd))),
-                           hn::BitCast(half, hn::Xor(even, hn::ShiftRight<32>(even))));
+    const std::uint32_t first = std::min(static_cast<std::uint32_t>(2 * pair * kColumns), last);
+    const std::uint32_t second = std::min(static_cast<std::uint32_t>((2 * pair + 1) * kColumns), last);
+    auto sum =
+        hn::ConcatEven(half, ribbon_sums(block, next, second, low, high), ribbon_sums(block, next, first, low, high));
     sum = hn::Xor(sum, hn::ShiftLeft<16>(sum));
     sum = hn::Xor(sum, hn::ShiftLeft<8>(sum));
     sum = hn::Xor(sum, hn::ShiftLeft<4>(sum));
     sum = hn::Xor(sum, hn::ShiftLeft<2>(sum));
     sum = hn::Xor(sum, hn::ShiftLeft<1>(sum));
-    wrong = hn::Or(wrong, sum);
+    wrong |= sign_bits(sum) ^ ((fingerprint >> first & kMask) | (fingerprint >> second & kMask) << kColumns);
   }
-  static_cast<void>(d);
-  return all_zero(half, hn::ShiftRight<31>(wrong));
+  return wrong == 0;
 }
 
-template <class Pairs>
-HWY_INLINE void ribbon_query_as(const RibbonShape& shape, const std::byte* table, Digests source, std::size_t count,
+template <class Source, class Pairs>
+HWY_INLINE void ribbon_query_as(const RibbonShape& shape, const std::byte* table, Source source, std::size_t count,
                                 std::uint64_t* answers, bool ahead, Pairs pairs) {
   query_loop(
-      source, count, answers, ahead, [=](std::uint64_t h) { return RibbonLayout::place_of(shape, table, h).packed; },
+      source, count, answers, ahead,
+      [=](std::uint64_t h) { return RibbonLayout::place_in_shard(shape, table, h).packed; },
       [=](std::uint64_t where) {
         if (where != RibbonLayout::Place::kDense) RibbonLayout::prefetch_place(shape, table, {where});
       },
       [=](std::uint64_t where, std::uint64_t h) HWY_ATTR {
         if (where == RibbonLayout::Place::kDense) return RibbonLayout::dense(shape, table, h);
         const RibbonLayout::Place place{where};
-        const std::uint64_t a =
-            RibbonLayout::mixed(h, RibbonLayout::seed_of(table + RibbonLayout::shard_offset(shape, table, h)));
+        const std::uint64_t a = RibbonLayout::mixed_at(shape, table, place, h);
         return ribbon_equals(table + place.byte(), place.width(shape), place.slot(), RibbonLayout::coefficients_of(a),
                              RibbonLayout::fingerprint_of(a), pairs);
       });
 }
 
-void ribbon_query(const RibbonShape& shape, const std::byte* table, Digests source, std::size_t count,
+template <class Source>
+void ribbon_query(const RibbonShape& shape, const std::byte* table, Source source, std::size_t count,
                   std::uint64_t* answers, bool ahead) noexcept {
-  if (shape.columns < kColumns) return kPortable.ribbon_query(shape, table, source, count, answers, ahead);
+  if (shape.tiny() || shape.columns < kColumns) return portable_ribbon(shape, table, source, count, answers, ahead);
   const auto pairs =
       static_cast<std::uint32_t>((shape.columns + (shape.wide != 0) + 2 * kColumns - 1) / (2 * kColumns));
   pairs == 1 ? ribbon_query_as(shape, table, source, count, answers, ahead, std::integral_constant<std::uint32_t, 1>())
@@ -340,7 +357,8 @@ constinit const Row kRow = {isa_name(),
                             block_query<Integers>,
                             block_insert<Digests>,
                             block_insert<Integers>,
-                            ribbon_query,
+                            ribbon_query<Digests>,
+                            ribbon_query<Integers>,
                             cuckoo_place,
                             HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3};
 

@@ -51,6 +51,8 @@ struct Row {
   void (*block_insert)(BlockShape, std::byte*, Digests, std::size_t, bool ahead) noexcept;
   void (*block_insert_integers)(BlockShape, std::byte*, Integers, std::size_t, bool ahead) noexcept;
   void (*ribbon_query)(const RibbonShape&, const std::byte*, Digests, std::size_t, std::uint64_t*, bool ahead) noexcept;
+  void (*ribbon_query_integers)(const RibbonShape&, const std::byte*, Integers, std::size_t, std::uint64_t*,
+                                bool ahead) noexcept;
   void (*cuckoo_place)(const CuckooShape&, const std::uint64_t* digests, CuckooPlaces*) noexcept;  // 64 digests
   bool bmi2;  // x86 with BMI2: src/quotient.cc has a form of its own for it
 };

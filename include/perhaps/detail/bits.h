@@ -55,7 +55,12 @@ Word load_shared(const std::byte* at) noexcept {
   return std::atomic_ref<Word>(*reinterpret_cast<Word*>(const_cast<std::byte*>(at))).load(std::memory_order_relaxed);
 }
 
-inline void prefetch_read(const std::byte* at) noexcept { __builtin_prefetch(at, 0, 3); }
+// gcc 12 takes a function that only prefetches for one without effect, and drops calls of it that it does not inline
+// early; the empty statement is an effect.
+inline void prefetch_read(const std::byte* at) noexcept {
+  __builtin_prefetch(at, 0, 3);
+  asm volatile("" : : "r"(at));
+}
 inline void prefetch_write(const std::byte* at) noexcept { __builtin_prefetch(at, 1, 3); }
 
 }  // namespace perhaps::detail

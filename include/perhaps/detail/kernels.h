@@ -37,6 +37,8 @@ PERHAPS_API void block_insert_integers(BlockShape shape, std::byte* table, const
 
 PERHAPS_API void ribbon_query(RibbonShape shape, const std::byte* table, const std::uint64_t* digests,
                               std::size_t count, std::uint64_t* answers, bool ahead) noexcept;
+PERHAPS_API void ribbon_query_integers(RibbonShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
+                                       std::size_t count, std::uint64_t* answers, bool ahead) noexcept;
 
 // Larger than the L2 cache: a batch gains from prefetching. Smaller: it only pays for it.
 PERHAPS_API bool far_away(std::uint64_t table_bytes) noexcept;
