@@ -6,6 +6,7 @@
 #include "perhaps/ribbon.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "build/ribbon_solver.h"
 #include "support/kernels.h"
@@ -423,6 +424,26 @@ TEST(RibbonSolver, SolvesTheStandardRibbonOf128Bits) {
 TEST(RibbonSolver, SolvesARibbonOf64Bits) {
   expect_solved<std::uint64_t>(5, 31);
   expect_solved<std::uint64_t>(8, 0);
+}
+
+TEST(Ribbon, BytesNeverChange) {
+  struct Golden {
+    std::uint64_t keys;
+    double fpr;
+    std::uint64_t bytes;  // the digest of the table
+  };
+  constexpr Golden kGolden[] = {{0, 0.01, 0xf4e0909fb26174b},       {1, 0.01, 0x732203e4bc40276a},
+                                {36, 0.01, 0x61179424b126b7a3},     {200, 1e-3, 0x9883b067330c6fd7},
+                                {1'000, 0.01, 0x3f63672c7a37019b},  {20'000, 1.0 / 256, 0xfd49db042de2c968},
+                                {600'000, 0.01, 0xf1fb2d37670e56a5}};
+  for (const Golden& golden : kGolden) {
+    const Ribbon filter = built(random_set(golden.keys + 1, golden.keys), {.fpr = golden.fpr});
+    EXPECT_EQ(Hash()(filter.bytes()).value, golden.bytes) << golden.keys << " keys";
+  }
+  // A set that needs a seed.
+  Digests numbers(5000);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  EXPECT_EQ(Hash()(built(numbers, {.fpr = 0.02}).bytes()).value, 0x5771ccfdd5cca2eeu);
 }
 
 }  // namespace

@@ -194,17 +194,18 @@ struct RibbonLayout {
     std::uint64_t byte() const noexcept { return packed >> 8; }
     bool seeded() const noexcept { return (packed & 128) != 0; }
     unsigned slot() const noexcept { return packed >> 1 & 63; }
-    std::uint32_t width(Shape shape) const noexcept { return shape.columns + (packed & 1); }
+    std::uint32_t width(const Shape& shape) const noexcept { return shape.columns + (packed & 1); }
   };
 
-  static std::uint64_t shard_offset(Shape shape, const std::byte* table, std::uint64_t h) noexcept {
+  static std::uint64_t shard_offset(const Shape& shape, const std::byte* table, std::uint64_t h) noexcept {
     if (shape.shard_bits == 0) return detail::directory_bytes(0);
     return detail::load<std::uint64_t>(table + detail::shard_of(shape.shard_bits, h) * 8);
   }
   static std::uint32_t seed_of(const std::byte* shard) noexcept { return detail::load<std::uint32_t>(shard + 12); }
 
   // REQUIRES: !shape.tiny()
-  static Place place_in_shard(Shape shape, const std::byte* table, std::uint64_t h) noexcept {
+  [[gnu::always_inline]] static Place place_in_shard(const Shape& shape, const std::byte* table,
+                                                     std::uint64_t h) noexcept {
     const std::uint64_t offset = shard_offset(shape, table, h);
     const std::byte* shard = table + offset;
     if (shard[1] == std::byte{0}) [[unlikely]]
@@ -217,17 +218,18 @@ struct RibbonLayout {
       return bumped_place(shape, offset, shard, h);
     return place_in(shape, offset, seed, layer, start);
   }
-  static Place place_of(Shape shape, const std::byte* table, std::uint64_t h) noexcept {
+  static Place place_of(const Shape& shape, const std::byte* table, std::uint64_t h) noexcept {
     return shape.tiny() ? Place{Place::kDense} : place_in_shard(shape, table, h);
   }
-  static std::uint64_t mixed_at(Shape shape, const std::byte* table, Place place, std::uint64_t h) noexcept {
+  static std::uint64_t mixed_at(const Shape& shape, const std::byte* table, Place place, std::uint64_t h) noexcept {
     if (place.seeded()) [[unlikely]]
       return mixed(h, seed_of(table + shard_offset(shape, table, h)));
     return mixed(h, 0);
   }
 
+  // Inlined by order: as a call it costs a third more, most of it for the shape.
   template <class Isa>
-  static bool may_contain(Shape shape, const std::byte* table, std::uint64_t h) noexcept {
+  [[gnu::always_inline]] static bool may_contain(const Shape& shape, const std::byte* table, std::uint64_t h) noexcept {
     const Place place = place_of(shape, table, h);
     if (place.packed == Place::kDense) [[unlikely]]
       return dense(shape, table, h);
@@ -259,13 +261,13 @@ struct RibbonLayout {
   }
 
   // The last part of the shard of h, for a key that is in no layer.
-  PERHAPS_API static bool dense(Shape shape, const std::byte* table, std::uint64_t h) noexcept;
+  PERHAPS_API static bool dense(const Shape& shape, const std::byte* table, std::uint64_t h) noexcept;
 
-  static void prefetch(Shape shape, const std::byte* table, std::uint64_t h) noexcept {
+  static void prefetch(const Shape& shape, const std::byte* table, std::uint64_t h) noexcept {
     const Place place = place_of(shape, table, h);
     if (place.packed != Place::kDense) prefetch_place(shape, table, place);
   }
-  static void prefetch_place(Shape shape, const std::byte* table, Place place) noexcept {
+  static void prefetch_place(const Shape& shape, const std::byte* table, Place place) noexcept {
     const std::byte* from = table + place.byte();
     const std::byte* last = from + 16 * place.width(shape) - 1;
     detail::prefetch_read(from);
@@ -274,37 +276,37 @@ struct RibbonLayout {
     if ((from - kLineBytes - table) / kLineBytes != (last - table) / kLineBytes) detail::prefetch_read(last);
   }
 
-  static void query(Shape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
+  static void query(const Shape& shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
                     std::uint64_t* answers, bool ahead) noexcept {
     detail::ribbon_query(shape, table, digests, count, answers, ahead);
   }
-  static void query_integers(Shape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
+  static void query_integers(const Shape& shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
                              std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
     detail::ribbon_query_integers(shape, table, keys, hash, count, answers, ahead);
   }
 
   // Whatever the bytes say, a probe of a table that passes stays inside it.
-  PERHAPS_API static Result<void> check(Shape shape, Bytes table);
+  PERHAPS_API static Result<void> check(const Shape& shape, Bytes table);
 
   // The table of a shard (static.h).
-  PERHAPS_API static std::uint64_t shard_bytes(Shape shape, std::uint64_t keys) noexcept;
-  PERHAPS_API static std::uint64_t scratch_words(Shape shape, std::uint64_t keys) noexcept;
-  PERHAPS_API static void solve_shard(Shape shape, std::span<const std::uint64_t> digests, std::span<std::byte> out,
-                                      std::span<std::uint64_t> scratch) noexcept;
-  static void build_shard(Shape shape, std::span<const std::uint64_t> digests, std::span<std::byte> out,
+  PERHAPS_API static std::uint64_t shard_bytes(const Shape& shape, std::uint64_t keys) noexcept;
+  PERHAPS_API static std::uint64_t scratch_words(const Shape& shape, std::uint64_t keys) noexcept;
+  PERHAPS_API static void solve_shard(const Shape& shape, std::span<const std::uint64_t> digests,
+                                      std::span<std::byte> out, std::span<std::uint64_t> scratch) noexcept;
+  static void build_shard(const Shape& shape, std::span<const std::uint64_t> digests, std::span<std::byte> out,
                           StaticScratch& scratch) {
     solve_shard(shape, digests, out, scratch.room<std::uint64_t>(0, scratch_words(shape, digests.size())));
   }
 
  private:
-  static Place place_in(Shape shape, std::uint64_t offset, std::uint32_t seed, const Layer& layer,
+  static Place place_in(const Shape& shape, std::uint64_t offset, std::uint32_t seed, const Layer& layer,
                         std::uint64_t start) noexcept {
     const std::uint64_t k = start / 64;
     const std::uint64_t byte = offset + 8 * (layer.blocks_at + layer.words(k, shape.columns));
     return {byte << 8 | std::uint64_t{seed != 0} << 7 | start % 64 << 1 | (k >= layer.narrow)};
   }
   // From layer 1 on.
-  [[gnu::noinline]] static Place bumped_place(Shape shape, std::uint64_t offset, const std::byte* shard,
+  [[gnu::noinline]] static Place bumped_place(const Shape& shape, std::uint64_t offset, const std::byte* shard,
                                               std::uint64_t h) noexcept {
     const std::uint32_t seed = seed_of(shard);
     const auto layers = static_cast<std::uint32_t>(shard[1]);

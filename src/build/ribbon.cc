@@ -330,18 +330,18 @@ Dense tiny_dense(RibbonShape shape) noexcept {
 
 }  // namespace
 
-std::uint64_t RibbonLayout::shard_bytes(RibbonShape shape, std::uint64_t keys) noexcept {
+std::uint64_t RibbonLayout::shard_bytes(const RibbonShape& shape, std::uint64_t keys) noexcept {
   return shape.tiny() ? shape.tiny_bytes() : plan_of(shape, keys).bytes;
 }
 
-std::uint64_t RibbonLayout::scratch_words(RibbonShape shape, std::uint64_t keys) noexcept {
+std::uint64_t RibbonLayout::scratch_words(const RibbonShape& shape, std::uint64_t keys) noexcept {
   const Plan plan = plan_of(shape, keys);
   const std::uint64_t slots = plan.layers == 0 ? 0 : 64 * plan.layer[0].blocks();
   return 2 * keys + slots + slots / 2;
 }
 
-void RibbonLayout::solve_shard(RibbonShape shape, std::span<const std::uint64_t> digests, std::span<std::byte> out,
-                               std::span<std::uint64_t> scratch) noexcept {
+void RibbonLayout::solve_shard(const RibbonShape& shape, std::span<const std::uint64_t> digests,
+                               std::span<std::byte> out, std::span<std::uint64_t> scratch) noexcept {
   if (shape.tiny()) {
     std::ranges::fill(out, std::byte{0});
     for (std::size_t i = 0; i < digests.size(); ++i) scratch[i] = mixed(digests[i], 0);
@@ -363,7 +363,7 @@ void RibbonLayout::solve_shard(RibbonShape shape, std::span<const std::uint64_t>
   out[0] = std::byte{1};
 }
 
-bool RibbonLayout::dense(RibbonShape shape, const std::byte* table, std::uint64_t h) noexcept {
+bool RibbonLayout::dense(const RibbonShape& shape, const std::byte* table, std::uint64_t h) noexcept {
   if (shape.tiny()) {
     if (shape.keys == 0) return false;
     Dense d = tiny_dense(shape);
@@ -404,7 +404,7 @@ bool check_shard(RibbonShape shape, Bytes shard) noexcept {
 
 }  // namespace
 
-Result<void> RibbonLayout::check(RibbonShape shape, Bytes table) {
+Result<void> RibbonLayout::check(const RibbonShape& shape, Bytes table) {
   return detail::check_shards(family, shape.shard_bits, table, [&](Bytes shard) {
     return shape.tiny() ? shard.size() == shape.tiny_bytes() : check_shard(shape, shard);
   });

@@ -73,13 +73,13 @@ struct Avx2 {
 
   // Are the dot products of `coefficients`, which begin at bit `slot` of the block's columns and end in the next
   // block's, the bits of the fingerprint?  REQUIRES: width >= 4. The last vectors overlap those before.
-  static bool ribbon_equals(const std::byte* block, std::uint32_t width, unsigned slot, std::uint64_t coefficients,
-                            std::uint32_t fingerprint) noexcept {
+  [[gnu::always_inline]] static bool ribbon_equals(const std::byte* block, std::uint32_t width, unsigned slot,
+                                                   std::uint64_t coefficients, std::uint32_t fingerprint) noexcept {
     const __m256i low = _mm256_set1_epi64x(static_cast<long long>(coefficients << slot));
     const __m256i high = _mm256_set1_epi64x(static_cast<long long>(coefficients >> 1 >> (63 - slot)));
     const std::byte* next = slot == 0 ? block : block + 8 * width;
     const std::uint32_t last = width - 4;
-    const auto sums = [&](std::uint32_t at) {
+    const auto sums = [&](std::uint32_t at) __attribute__((always_inline)) {
       const __m256i here = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + 8 * at));
       const __m256i there = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(next + 8 * at));
       const __m256i sum = _mm256_xor_si256(_mm256_and_si256(here, low), _mm256_and_si256(there, high));
