@@ -401,8 +401,11 @@ TEST(AnyFilter, CanBeImplementedOutsideAndIsNotCombined) {
 
 TEST(AnyFilter, SizeTableHasEveryFamilyAtTheRateItPromises) {
   const auto rows = size_table({.keys = 1'000'000, .fpr = 0.001});
-  ASSERT_EQ(rows.size(), 3u);
+  ASSERT_EQ(rows.size(), families().size());
   for (const SizeRow& row : rows) {
+    ASSERT_NE(find_family(row.family), nullptr);
+    EXPECT_LE(row.fpr, 0.001) << row.family;
+    if (!find_family(row.family)->sized_first || find_family(row.family)->in_order) continue;  // any_family_test
     const auto made = make_any(row.family, {.keys = 1'000'000, .fpr = 0.001}, Hash());
     ASSERT_TRUE(made) << row.family;
     const Description d = (*made)->describe();
@@ -412,7 +415,6 @@ TEST(AnyFilter, SizeTableHasEveryFamilyAtTheRateItPromises) {
     EXPECT_EQ(row.fpr, d.fpr_at_capacity);
     EXPECT_LE(row.fpr, 0.001);
     EXPECT_GT(row.fpr, 0.00095);
-    ASSERT_NE(find_family(row.family), nullptr);
   }
 }
 
