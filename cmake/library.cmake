@@ -10,6 +10,8 @@ file(GLOB perhaps_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
   src/*.cc src/build/*.cc src/hash/*.cc src/kernel/*.cc src/sizing/*.cc)
 list(REMOVE_ITEM perhaps_sources src/kernel/simd.cc)
 add_library(perhaps_objects OBJECT ${perhaps_sources})
+# Each file has small names of its own, whatever an embedding project does with its files.
+set_target_properties(perhaps_objects PROPERTIES UNITY_BUILD OFF)
 target_compile_definitions(perhaps_objects PRIVATE PERHAPS_SIMD=$<BOOL:${PERHAPS_SIMD}>)
 target_include_directories(perhaps_objects PRIVATE src)
 target_include_directories(perhaps_objects SYSTEM PRIVATE ${XXHASH_INCLUDE_DIRS})
@@ -40,8 +42,6 @@ endforeach()
 if(PERHAPS_SIMD)
   pkg_check_modules(HWY REQUIRED libhwy)
   target_sources(perhaps_objects PRIVATE src/kernel/simd.cc)
-  # It includes itself, once for each instruction set.
-  set_source_files_properties(src/kernel/simd.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_include_directories(perhaps_objects SYSTEM PRIVATE ${HWY_INCLUDE_DIRS})
   target_compile_options(perhaps_objects PRIVATE ${HWY_CFLAGS_OTHER})
   foreach(target IN LISTS perhaps_libraries)

@@ -273,7 +273,8 @@ struct RibbonLayout {
     detail::prefetch_read(from);
     // Eight columns on a line of their own are two lines: no third request for them.
     for (from += kLineBytes; from < last; from += kLineBytes) detail::prefetch_read(from);
-    if ((from - kLineBytes - table) / kLineBytes != (last - table) / kLineBytes) detail::prefetch_read(last);
+    const auto line = [table](const std::byte* at) { return static_cast<std::uint64_t>(at - table) / kLineBytes; };
+    if (line(from - kLineBytes) != line(last)) detail::prefetch_read(last);
   }
 
   static void query(const Shape& shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
