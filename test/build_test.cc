@@ -36,7 +36,7 @@ class Verbatim final : public detail::StaticFamily {
   void fix_size(std::uint64_t bytes) override { bytes_ = bytes; }
   void build_shard(std::span<const std::uint64_t> digests, std::span<std::byte> out, StaticScratch&) const override {
     EXPECT_EQ(out.size(), digests.size_bytes());
-    std::memcpy(out.data(), digests.data(), out.size());
+    std::ranges::copy(std::as_bytes(digests), out.begin());
   }
   std::uint64_t missing(const std::byte*, std::span<const std::uint64_t> digests) const noexcept override {
     return forgets_ && !digests.empty();
