@@ -1,5 +1,5 @@
 // The ribbon filter, bumped (BuRR: Dillinger, Hübschle-Schneider, Sanders, Walzer 2021): the smallest filter here,
-// built once. Within half a percent of what mathematics allows, and a lookup reads two neighbouring cache lines.
+// built once. A lookup reads two neighbouring blocks: two cache lines at 8 columns, more with more columns.
 //
 // The idea. A key asks for `columns` bits that are all linear functions over GF(2) of the table, and is in the filter
 // if they equal its fingerprint. Building is solving a linear system: one equation a key, one unknown a slot. The
@@ -34,8 +34,9 @@
 // words of 8 bytes from the beginning of the shard:
 //
 //   shard  | head 16 | layer 0: 16 | .. | pad | blocks, then codes, of layer 0 | of layer 1 | .. | dense | pad |
-//   head   | every 1 | layers 1 | dense seed 1 | extra seed 1 | dense slots 2 | extra slots 2 | place of dense 4 | seed
-//   4 | layer  | starts 4 | narrow 4 | place of its blocks 4 | place of its codes 4 |
+//   head   | every 1 | layers 1 | dense seed 1 | extra seed 1 | dense slots 2 | extra slots 2 |
+//          | place of dense 4 | seed 4 |
+//   layer  | starts 4 | narrow 4 | place of its blocks 4 | place of its codes 4 |
 //   `every` = 1: the shard answers *perhaps* to everything.  The first pad puts layer 0 on a cache line of the table.
 //
 //   dense  | chunk 0 | chunk 1 | .. | extra column |     a run of bits, lowest first; chunk q has min(64, slots - 64 q)
@@ -46,15 +47,15 @@
 //          finalizer
 //
 // One shard of at most 255 keys has neither head nor layers: | dense seed 1 | extra seed 1 | dense |, seed 0, slots =
-// keys and extra = ceil(keys * wide), or for more than 64 keys keys + 1 and
-// min(ceil(keys * wide) + 4, slots). A set of 36 keys at 1 % takes 32 bytes. No keys: every answer is *no*.
+// keys and extra = ceil(keys * wide), or for more than 64 keys keys + 1 and min(ceil(keys * wide) + 4, slots). A set of
+// 36 keys at 1 % takes 40 bytes behind a directory of 16. No keys: every answer is *no*.
 //
 // Building: band (eliminate) bucket by bucket from left to right, in each from the right end to the left; the first key
 // that finds its equation contradicted says from where on the bucket is bumped, and what was put in beyond the next
 // threshold is taken out again. Bumped keys go through the next layer, the rest into the dense part, whose seeds are
 // tried until its system has a solution (3.5 on average without a spare slot). Should more keys be left than that holds
-// -- digests that are no digests, or one build in thousands -- the shard starts over with a seed drawn from all of its
-// digests; after 64 of those it becomes `every`. No set is known, or can be found without trying sets, that gets there.
+// -- digests that are no digests, or chance: 9 % of sets of 1000 keys, 2 % of 1e4, 1 % of 1e5 -- the shard starts over
+// with a seed drawn from all of its digests; after 64 of those it becomes `every`.
 //
 // Tried: buckets of 64 with four thresholds (0.2 % more space at 1 %), of 256 (as small only with 3 bits a code);
 // overloads of 1, 2, 4, 6 % (0.94, 0.64, 0.35, 0.25 % over the limit at 1 %; from 3 % on more keys are bumped than
@@ -227,7 +228,7 @@ struct RibbonLayout {
     return mixed(h, 0);
   }
 
-  // Inlined by order: as a call it costs a third more, most of it for the shape.
+  // Inlined by order: as a call it passes the shape through memory.
   template <class Isa>
   [[gnu::always_inline]] static bool may_contain(const Shape& shape, const std::byte* table, std::uint64_t h) noexcept {
     const Place place = place_of(shape, table, h);
