@@ -514,7 +514,7 @@ Result<BasicQuotient<H>> resize(FlatView<QuotientLayout, H> filter, QuotientShap
   return other;
 }
 
-// A filter of many digests at once: they are sorted and written, in 8 bytes more for each. The time is that of the sort.
+// A filter of many digests at once: they are sorted and written. It takes as long as the sort, and 8 bytes a key.
 template <Hasher H>
 Result<BasicQuotient<H>> build_quotient(QuotientShape shape, std::span<const Digest<H>> digests, H hasher) {
   if (!shape.valid()) return Error{Errc::bad_parameter, "quotient: a shape outside its range"};
