@@ -18,17 +18,9 @@ struct Options {
 };
 
 int run(Options& options) {
-  check_replaceable(options.filter);
-  FileLock lock(options.filter);
-  Record record;
-  std::unique_ptr<AnyMutable> filter;
-  AnyHasher hasher;
-  {
-    const Opened opened = open_filter(options.filter, {.keyed = options.keyed});
-    record = opened.file.header().record;
-    hasher = opened.file.hasher();
-    filter = load_filter(opened.file);
-  }
+  Changing file(options.filter, options.keyed, /*erases=*/false);
+  Record& record = file.record;
+  AnyMutable* const filter = file.filter.get();
   read_stdin_if_none(options.keys);
   Keys keys(options.keys);
 
@@ -41,7 +33,7 @@ int run(Options& options) {
     std::array<std::uint64_t, Parser::kColumn / 64> answers;
     keys.for_each(progress, [&](const Batch& batch, const Source*) {
       const auto mine = std::span(digests).first(batch.keys.size());
-      digest_keys(hasher, options.keys.as, batch.keys, mine);
+      digest_keys(file.hasher, options.keys.as, batch.keys, mine);
       filter->digests()->may_contain(mine, answers);
       if (const std::size_t in = filter->insert_digests(mine); in < mine.size()) {
         fail("{}: full after {} of the new keys; it is as it was. Build a larger one", options.filter,
@@ -62,7 +54,7 @@ int run(Options& options) {
   }
   record.keys += asked;
   save_filter(*filter, options.filter, record);
-  lock.release();
+  file.lock.release();
 
   const Description d = capped(filter->describe(), record.keys);
   if (options.json) {

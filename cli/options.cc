@@ -278,6 +278,23 @@ void FileLock::release() noexcept {
   if (fd_ >= 0) ::close(std::exchange(fd_, -1));
 }
 
+namespace {
+const std::string& replaceable(const std::string& path) {
+  check_replaceable(path);
+  return path;
+}
+}  // namespace
+
+Changing::Changing(const std::string& path, const Keyed& keyed, bool erases) : lock(replaceable(path)) {
+  const Opened opened = open_filter(path, {.keyed = keyed});
+  const std::string_view name = name_of(opened.file.header().kind);
+  if (const Family* family = find_family(name); erases && (family == nullptr || !family->erases))
+    fail("{}: a {} filter cannot forget a key; --filter counting, cuckoo and quotient can", path, name);
+  record = opened.file.header().record;
+  hasher = opened.file.hasher();
+  filter = load_filter(opened.file);
+}
+
 std::uint64_t smallest_bytes(std::string_view family) noexcept {
   if (family == "line" || family == "counting") return 64;
   return family == "block" ? 32 : 1;

@@ -100,6 +100,15 @@ class FileLock {
  private:
   int fd_ = -1;
 };
+// A filter file that add and remove change: locked from here to the end, loaded, and not yet replaced.
+struct Changing {
+  // `erases`: refuses, before anything else, a family that cannot forget.
+  Changing(const std::string& path, const Keyed& keyed, bool erases);
+  FileLock lock;
+  Record record;
+  AnyHasher hasher;
+  std::unique_ptr<AnyMutable> filter;
+};
 // Throws Failure if --max-bytes has no room for the smallest filter of the family.
 void check_room(const Sizing& sizing, std::string_view family);
 std::uint64_t smallest_bytes(std::string_view family) noexcept;

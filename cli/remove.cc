@@ -17,22 +17,9 @@ struct Options {
 };
 
 int run(Options& options) {
-  check_replaceable(options.filter);
-  FileLock lock(options.filter);
-  Record record;
-  std::unique_ptr<AnyMutable> filter;
-  AnyHasher hasher;
-  {
-    const Opened opened = open_filter(options.filter, {.keyed = options.keyed});
-    const Family* family = find_family(name_of(opened.file.header().kind));
-    if (family == nullptr || !family->erases) {
-      fail("{}: a {} filter cannot forget a key; --filter counting, cuckoo and quotient can", options.filter,
-           name_of(opened.file.header().kind));
-    }
-    record = opened.file.header().record;
-    hasher = opened.file.hasher();
-    filter = load_filter(opened.file);
-  }
+  Changing file(options.filter, options.keyed, /*erases=*/true);
+  Record& record = file.record;
+  AnyMutable* const filter = file.filter.get();
   const double fpr = filter->describe().fpr;
   read_stdin_if_none(options.keys);
   Keys keys(options.keys);
@@ -44,7 +31,7 @@ int run(Options& options) {
     std::array<std::uint64_t, Parser::kColumn> digests;
     keys.for_each(progress, [&](const Batch& batch, const Source*) {
       const auto mine = std::span(digests).first(batch.keys.size());
-      digest_keys(hasher, options.keys.as, batch.keys, mine);
+      digest_keys(file.hasher, options.keys.as, batch.keys, mine);
       const ErasedCounts some = take(filter->erase_digests(mine));
       counts.removed += some.removed;
       counts.absent += some.absent;
@@ -55,7 +42,7 @@ int run(Options& options) {
   }
   record.keys = filter->record().keys;
   save_filter(*filter, options.filter, record);
-  lock.release();
+  file.lock.release();
 
   const Description d = capped(filter->describe(), record.keys);
   if (options.json) {

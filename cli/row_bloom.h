@@ -34,7 +34,6 @@ struct RowShape {
   bool valid() const noexcept {
     return line.valid() && rows >= 1 && rows <= kMaxRows && line.lines <= UINT64_MAX / (512 * kMaxRows);
   }
-  std::vector<std::uint64_t> numbers() const { return {line.lines, line.probes, rows}; }
   friend bool operator==(const RowShape&, const RowShape&) = default;
 };
 
@@ -42,7 +41,6 @@ struct RowLayout {
   using Shape = RowShape;
   using word = std::uint64_t;
   static constexpr std::string_view family = "rows";
-  static constexpr Kind kind = Kind::line;
 
   static std::uint64_t digest(std::uint32_t row, std::uint64_t h) noexcept { return WindowLayout::row_digest(row, h); }
   template <class Byte>
@@ -52,32 +50,16 @@ struct RowLayout {
 
   template <class Isa>
   static bool may_contain(RowShape shape, const std::byte* table, std::uint64_t h) noexcept {
-    bool all = true;
-    for (std::uint32_t r = 0; all && r < shape.rows; ++r)
-      all = LineLayout::may_contain<Isa>(shape.line, row_at(shape, table, r), digest(r, h));
-    return all;
+    return all_rows(shape, table, h, LineLayout::may_contain<Isa>);
   }
   static bool may_contain_shared(RowShape shape, const std::byte* table, std::uint64_t h) noexcept {
-    bool all = true;
-    for (std::uint32_t r = 0; all && r < shape.rows; ++r)
-      all = LineLayout::may_contain_shared(shape.line, row_at(shape, table, r), digest(r, h));
-    return all;
+    return all_rows(shape, table, h, LineLayout::may_contain_shared);
   }
   static Inserted insert(RowShape shape, std::byte* table, std::uint64_t h) noexcept {
-    Inserted result = Inserted::present;
-    for (std::uint32_t r = 0; r < shape.rows; ++r) {
-      if (LineLayout::insert(shape.line, row_at(shape, table, r), digest(r, h)) == Inserted::added)
-        result = Inserted::added;
-    }
-    return result;
+    return into_rows(shape, table, h, LineLayout::insert);
   }
   static Inserted insert_shared(RowShape shape, std::byte* table, std::uint64_t h) noexcept {
-    Inserted result = Inserted::present;
-    for (std::uint32_t r = 0; r < shape.rows; ++r) {
-      if (LineLayout::insert_shared(shape.line, row_at(shape, table, r), digest(r, h)) == Inserted::added)
-        result = Inserted::added;
-    }
-    return result;
+    return into_rows(shape, table, h, LineLayout::insert_shared);
   }
   static void prefetch(RowShape shape, const std::byte* table, std::uint64_t h) noexcept {
     for (std::uint32_t r = 0; r < shape.rows; ++r)
@@ -104,6 +86,21 @@ struct RowLayout {
 
  private:
   static constexpr std::size_t kColumn = 1024;
+
+  template <class Ask>
+  static bool all_rows(RowShape shape, const std::byte* table, std::uint64_t h, Ask ask) noexcept {
+    bool all = true;
+    for (std::uint32_t r = 0; all && r < shape.rows; ++r) all = ask(shape.line, row_at(shape, table, r), digest(r, h));
+    return all;
+  }
+  template <class Put>
+  static Inserted into_rows(RowShape shape, std::byte* table, std::uint64_t h, Put put) noexcept {
+    Inserted result = Inserted::present;
+    for (std::uint32_t r = 0; r < shape.rows; ++r) {
+      if (put(shape.line, row_at(shape, table, r), digest(r, h)) == Inserted::added) result = Inserted::added;
+    }
+    return result;
+  }
 
   static void query_column(RowShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
                            std::uint64_t* answers, bool ahead) noexcept {

@@ -2,9 +2,8 @@
 #pragma once
 #include <algorithm>
 #include <atomic>
-#include <mutex>
+#include <exception>
 #include <optional>
-#include <thread>
 
 #include "any_flat.h"
 #include "build/sort.h"
@@ -60,7 +59,7 @@ class BitBuilder final : public AnyBuilder {
   std::atomic<std::uint64_t> inserted_ = 0;
 };
 
-// Streams: one lane, in order. `M` is any AnyMutable.
+// Streams: one lane, in order.
 class StreamBuilder final : public AnyBuilder {
  public:
   explicit StreamBuilder(std::unique_ptr<AnyMutable> to) : to_(std::move(to)) {}

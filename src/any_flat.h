@@ -45,12 +45,7 @@ class FlatProbe final : public DigestProbe {
   FlatView<L, H> view() const noexcept { return view_; }
 
   AnyHasher hasher() const noexcept override { return view_.hasher(); }
-  std::uint64_t may_contain(std::span<const std::uint64_t> digests) const noexcept override {
-    assert(digests.size() <= kBatch);
-    std::uint64_t answers = 0;
-    may_contain(digests, std::span(&answers, 1));
-    return answers;
-  }
+  using DigestProbe::may_contain;
   void may_contain(std::span<const std::uint64_t> digests, std::span<std::uint64_t> answers) const noexcept override {
     assert(answers.size() * kBatch >= digests.size());
     L::query(view_.shape(), view_.bytes().data(), digests.data(), digests.size(), answers.data(),
@@ -64,13 +59,13 @@ class FlatProbe final : public DigestProbe {
   FlatView<L, H> view_;
 };
 
-// What a view answers, for views and owners alike. `Held` is FlatView<L, H>, Flat<L, H> or Frozen<L, H>.
-template <class L, class H, class Base, class Held>
-class AnyFlatBase : public Base {
+// A typed filter, or a view of one, behind `Base`: AnyFilter, AnyOwner or AnyMutable.
+template <class Base, class Held, class Probe>
+class AnyHeld : public Base {
  public:
-  AnyFlatBase(Held held, Record record) : held_(std::move(held)), record_(record), probe_(held_) {}
-  AnyFlatBase(const AnyFlatBase&) = delete;  // probe_ looks into held_
-  AnyFlatBase& operator=(const AnyFlatBase&) = delete;
+  AnyHeld(Held held, Record record) : held_(std::move(held)), record_(record), probe_(held_) {}
+  AnyHeld(const AnyHeld&) = delete;  // probe_ looks into held_
+  AnyHeld& operator=(const AnyHeld&) = delete;
 
   using Base::may_contain;
   std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
@@ -85,17 +80,36 @@ class AnyFlatBase : public Base {
   Record record() const noexcept override { return record_; }
   const DigestProbe* digests() const noexcept override { return &probe_; }
 
+ protected:
+  void hold(Held held) {
+    held_ = std::move(held);
+    probe_ = Probe(held_);
+  }
+
+  Held held_;
+  Record record_;
+
+ private:
+  Probe probe_;
+};
+
+// What a view answers, for views and owners alike. `Held` is FlatView<L, H>, Flat<L, H> or Frozen<L, H>.
+template <class L, class H, class Base, class Held>
+class AnyFlatBase : public AnyHeld<Base, Held, FlatProbe<L, H>> {
+ public:
+  using AnyHeld<Base, Held, FlatProbe<L, H>>::AnyHeld;
+
   Description describe() const override {
-    const auto shape = held_.shape();
-    const Condition now = condition_now<L>(shape, held_.bytes(), record_);
+    const auto shape = this->held_.shape();
+    const Condition now = condition_now<L>(shape, this->held_.bytes(), this->record_);
     Description d;
     d.format = "perhaps";
     d.family = L::family;
     d.hash = H::name;
-    d.keys = record_.keys;
-    if (record_.capacity != 0) {
-      d.capacity = record_.capacity;
-      d.fpr_at_capacity = shape.fpr(static_cast<double>(record_.capacity));
+    d.keys = this->record_.keys;
+    if (this->record_.capacity != 0) {
+      d.capacity = this->record_.capacity;
+      d.fpr_at_capacity = shape.fpr(static_cast<double>(this->record_.capacity));
     }
     d.keys_estimated = now.keys;
     d.bits = bits_of(shape);
@@ -103,22 +117,10 @@ class AnyFlatBase : public Base {
     d.probes = probes_of(shape);
     d.fill = now.fill;
     d.fpr = now.fpr;
-    d.more = more_of(shape, held_.bytes());
-    if constexpr (std::same_as<H, Hash>) d.more.emplace_back("seed", std::to_string(held_.hasher().seed()));
+    d.more = more_of(shape, this->held_.bytes());
+    if constexpr (std::same_as<H, Hash>) d.more.emplace_back("seed", std::to_string(this->held_.hasher().seed()));
     return d;
   }
-
- protected:
-  void hold(Held held) {
-    held_ = std::move(held);
-    probe_ = FlatProbe<L, H>(held_);
-  }
-
-  Held held_;
-  Record record_;
-
- private:
-  FlatProbe<L, H> probe_;
 };
 
 template <class L, class H>

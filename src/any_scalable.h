@@ -43,12 +43,7 @@ class ScalableProbe final : public DigestProbe {
   const ScalableProbes<L, H>& chain() const noexcept { return chain_; }
 
   AnyHasher hasher() const noexcept override { return chain_.hasher(); }
-  std::uint64_t may_contain(std::span<const std::uint64_t> digests) const noexcept override {
-    assert(digests.size() <= kBatch);
-    std::uint64_t answers = 0;
-    may_contain(digests, std::span(&answers, 1));
-    return answers;
-  }
+  using DigestProbe::may_contain;
   void may_contain(std::span<const std::uint64_t> digests, std::span<std::uint64_t> answers) const noexcept override {
     std::uint64_t* out = answers.data();
     in_digests(chain_.hasher(), digests, [&](auto some) {
@@ -67,51 +62,29 @@ class ScalableProbe final : public DigestProbe {
 
 // `Held` is a Scalable or a view of one.
 template <class L, class H, class Base, class Held>
-class AnyScalableBase : public Base {
+class AnyScalableBase : public AnyHeld<Base, Held, ScalableProbe<L, H>> {
  public:
-  AnyScalableBase(Held held, Record record) : held_(std::move(held)), record_(record), probe_(held_) {}
-  AnyScalableBase(const AnyScalableBase&) = delete;  // probe_ looks into held_
-  AnyScalableBase& operator=(const AnyScalableBase&) = delete;
-
-  using Base::may_contain;
-  std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
-    std::uint64_t answers = 0;
-    held_.may_contain(keys, std::span(&answers, 1));
-    return answers;
-  }
-  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept override {
-    held_.may_contain(keys, answers);
-  }
-  std::uint64_t byte_size() const noexcept override { return held_.byte_size(); }
-  Record record() const noexcept override { return record_; }
-  const DigestProbe* digests() const noexcept override { return &probe_; }
+  using AnyHeld<Base, Held, ScalableProbe<L, H>>::AnyHeld;
 
   // The rate is the model's: it is what was promised for any number of keys.
   Description describe() const override {
-    const auto& shape = held_.shape();
+    const auto& shape = this->held_.shape();
     Description d;
     d.format = "perhaps";
     d.family = "scalable";
     d.hash = H::name;
-    d.keys = record_.keys;
+    d.keys = this->record_.keys;
     d.keys_estimated = static_cast<double>(shape.keys());
-    d.bytes = held_.byte_size();
+    d.bytes = this->held_.byte_size();
     d.bits = d.bytes * 8;
     const auto& newest = shape.links.back();
     d.fill = static_cast<double>(newest.keys) / static_cast<double>(newest.capacity);
     d.fpr = shape.fpr();
     d.more.emplace_back("links", std::to_string(shape.links.size()) + ", each a " + std::string(L::family) + " filter");
     d.more.emplace_back("fpr limit", std::to_string(shape.growth.fpr));
-    if constexpr (std::same_as<H, Hash>) d.more.emplace_back("seed", std::to_string(held_.hasher().seed()));
+    if constexpr (std::same_as<H, Hash>) d.more.emplace_back("seed", std::to_string(this->held_.hasher().seed()));
     return d;
   }
-
- protected:
-  Held held_;
-  Record record_;
-
- private:
-  ScalableProbe<L, H> probe_;
 };
 
 template <class L, class H>

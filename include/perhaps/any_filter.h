@@ -2,6 +2,7 @@
 //
 // One virtual call per 64 keys. The typed filters know nothing of this page; make_any and File::any wrap them.
 #pragma once
+#include <cassert>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,8 +53,14 @@ class PERHAPS_API DigestProbe {
  public:
   virtual ~DigestProbe() = default;
   virtual AnyHasher hasher() const noexcept = 0;
-  virtual std::uint64_t may_contain(std::span<const std::uint64_t> digests) const noexcept = 0;  // at most kBatch
   virtual void may_contain(std::span<const std::uint64_t> digests, std::span<std::uint64_t> answers) const noexcept = 0;
+  // At most kBatch of them.
+  std::uint64_t may_contain(std::span<const std::uint64_t> digests) const noexcept {
+    assert(digests.size() <= kBatch);
+    std::uint64_t answers = 0;
+    may_contain(digests, std::span(&answers, 1));
+    return answers;
+  }
   virtual void prefetch(std::uint64_t digest) const noexcept = 0;
 };
 

@@ -63,7 +63,7 @@ struct BuildOptions {
   unsigned threads = 1;
   std::uint64_t memory = 0;       // for the digests, in bytes; 0: no limit. At least 2 MiB a thread are used.
   std::string spill_folder = {};  // for the file past that; empty: TMPDIR, or /tmp
-  bool verify = true;             // ask every shard for all of its keys once it is built. Costs some 5 % of the time.
+  bool verify = true;             // ask every shard for all of its keys once it is built, in cache
   // Called from whichever thread is at work, never twice at once, after every million digests or so.
   std::function<void(const BuildProgress&)> progress = {};
 };

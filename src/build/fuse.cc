@@ -33,8 +33,8 @@ bool peel(const FuseShape& shape, FuseGeometry g, std::span<const std::uint64_t>
 
   // Segment after segment: its slots with one key, then those that they set free, and so on until nothing moves. What
   // is set free lies nearby, so it is still in cache, and neighbours in the queue do not wait for each other. (All
-  // segments at once took 1.4 times as long, and one slot after the other, with all it sets free, twice.) The queue is
-  // the end of the order so far: an entry whose key went another way is overwritten.
+  // segments at once was slower, and one slot after the other, with all it sets free, slower still.) The queue is the
+  // end of the order so far: an entry whose key went another way is overwritten.
   std::uint32_t* const order_slots = p.order_slots.data();
   std::uint64_t* const order_digests = p.order_digests.data();
   std::size_t done = 0;

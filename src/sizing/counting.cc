@@ -1,6 +1,6 @@
 // The model of the counting Bloom filter.
 //
-// As for the line filter (sizing.cc): the rate is a sum over sets S of asked counters, (-1)^|S| * P(no key touches S),
+// As for the line filter (bloom.cc): the rate is a sum over sets S of asked counters, (-1)^|S| * P(no key touches S),
 // and a key touches S if it falls on the line and then hits it, so P = (1 - hit / lines)^keys. Let the question begin
 // at lane 0: it has two counters in some lanes, one or none in others. A key begins at any lane. Two counters of a key
 // in one lane are distinct, so they both miss s of the 16 with probability (16 - s)(15 - s) / (16 * 15).
@@ -15,20 +15,16 @@
 
 #include "numbers.h"
 #include "perhaps/counting_bloom.h"
+#include "sizing/model.h"
 
 namespace perhaps {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+using namespace model;
+
 constexpr std::uint64_t kMaxLines = std::uint64_t{1} << 50;
 constexpr int kLanes = 8;
 constexpr int kMost = static_cast<int>(CountingShape::kMaxProbes);
-
-struct Term {
-  long double weight;
-  long double hit;
-};
-using Terms = std::vector<Term>;
 
 // How many of `probes` from lane 0 on fall on `lane`.
 int in_lane(int probes, int lane) { return probes / kLanes + (lane < probes % kLanes ? 1 : 0); }
@@ -79,16 +75,12 @@ const Terms& terms_of(std::uint32_t asked, std::uint32_t set) {
 
 // All of the first `asked` counters of a stranger are in use, where every key uses `set`.
 double rate(std::uint32_t asked, std::uint32_t set, std::uint64_t lines, double keys) {
-  long double sum = 0;
-  for (const Term& t : terms_of(asked, set)) {
-    sum += t.weight * std::exp(keys * std::log1p(-t.hit / static_cast<long double>(lines)));
-  }
-  return static_cast<double>(std::clamp(sum, 0.0L, 1.0L));
+  return sum(terms_of(asked, set), static_cast<double>(lines), keys);
 }
 
-// The smallest number of lines up to `limit` with good(lines), which stays true once it is; `limit` if there is none.
+// As first_good, but content with 1/4096 too many: a rate with guards is dear.
 template <class Good>
-std::uint64_t first_good(std::uint64_t guess, std::uint64_t limit, Good good) {
+std::uint64_t nearly_first_good(std::uint64_t guess, std::uint64_t limit, Good good) {
   std::uint64_t bad = 0;
   std::uint64_t known_good = limit;
   for (guess = std::clamp<std::uint64_t>(guess, 1, limit); guess < limit; guess *= 2) {
@@ -116,15 +108,7 @@ double CountingShape::fill(double keys) const {
 }
 
 double CountingShape::keys_for(double fpr) const {
-  if (!(fpr < 1)) return kInfinity;
-  double high = 1;
-  while (this->fpr(high) < fpr && high < 1e19) high *= 2;
-  double low = 0;
-  for (int step = 0; step < 100 && high - low > 1e-9 * high; ++step) {
-    const double middle = (low + high) / 2;
-    (this->fpr(middle) < fpr ? low : high) = middle;
-  }
-  return low;
+  return keys_until(fpr, [this](double keys) { return this->fpr(keys); });
 }
 
 CountingShape CountingShape::for_keys(const Request& r) {
@@ -156,7 +140,7 @@ CountingShape CountingShape::for_keys(const Request& r) {
   for (std::uint32_t set = 1; set <= kMaxProbes; ++set) {
     const auto good = [&](std::uint64_t n) { return rate(set, set, n, keys) <= wrong; };
     if (best.lines > 1 && !good(best.lines - 1)) continue;  // no better than what there is
-    const std::uint64_t lines = first_good(guess, best.lines, good);
+    const std::uint64_t lines = nearly_first_good(guess, best.lines, good);
     if (lines >= best.lines && set > 1) continue;
     best.lines = lines;
     best.probes = set;

@@ -5,11 +5,14 @@
 #include <limits>
 
 #include "perhaps/window.h"
+#include "sizing/model.h"
 
 namespace perhaps {
 namespace {
 
-// Inclusion-exclusion over the lanes of one row, as in sizing.cc. Long double: the terms are of order one and cancel.
+using namespace model;
+
+// Inclusion-exclusion over the lanes of one row, as in bloom.cc. Long double: the terms are of order one and cancel.
 double row_fpr(double lines, std::uint32_t probes, double keys) {
   long double rate = 0;
   for (std::uint32_t set = 0; set < 1u << probes; ++set) {
@@ -29,23 +32,10 @@ double row_fpr(double lines, std::uint32_t probes, double keys) {
 // A row is a cache miss more for each key. It must save this share of the memory.
 constexpr double kRowIsWorth = 1.06;
 
-// The fewest lines with good(lines), 1 to most.
-template <class Good>
-std::uint64_t fewest(std::uint64_t most, Good good) {
-  std::uint64_t high = 1;
-  while (high < most && !good(high)) high = std::min(most, high * 2);
-  std::uint64_t low = high / 2;
-  while (high - low > 1) {
-    const std::uint64_t middle = low + (high - low) / 2;
-    (good(middle) ? high : low) = middle;
-  }
-  return high;
-}
-
 WindowShape sized(const Request& r) {
   const double keys = static_cast<double>(std::max<std::uint64_t>(r.keys, 1));
   WindowShape best;
-  double best_cost = std::numeric_limits<double>::infinity();
+  double best_cost = kInfinity;
   const bool by_memory = r.max_bytes != 0 || r.bits_per_key != 0;
   const double bytes = r.max_bytes != 0 ? static_cast<double>(r.max_bytes) : std::ceil(keys * r.bits_per_key / 8);
   const double fpr = by_memory ? 0 : std::clamp(r.fpr, 1e-12, 0.999);
@@ -68,13 +58,13 @@ WindowShape sized(const Request& r) {
           return shape.fpr(keys) <= fpr;
         };
         if (!good(most)) continue;
-        shape.lines = fewest(most, good);
+        shape.lines = first_good(1, most, good);
         cost = static_cast<double>(shape.lines * rows) * worth;
       }
       if (cost < best_cost) best_cost = cost, best = shape;
     }
   }
-  if (best_cost == std::numeric_limits<double>::infinity())  // more keys than the largest filter is good for
+  if (best_cost == kInfinity)  // more keys than the largest filter is good for
     best = {.lines = WindowShape::kMaxLines, .rows = WindowShape::kMaxRows, .probes = 4};
   return best;
 }
@@ -90,15 +80,7 @@ double WindowShape::fpr(double keys) const {
 }
 
 double WindowShape::keys_for(double wanted) const {
-  if (!(wanted < 1)) return std::numeric_limits<double>::infinity();
-  double high = 1;
-  while (fpr(high) < wanted && high < 1e19) high *= 2;
-  double low = 0;
-  for (int i = 0; i < 100 && high - low > 1e-9 * high; ++i) {
-    const double middle = (low + high) / 2;
-    (fpr(middle) < wanted ? low : high) = middle;
-  }
-  return low;
+  return keys_until(wanted, [this](double keys) { return fpr(keys); });
 }
 
 WindowShape WindowShape::for_keys(const Request& request) {
