@@ -7,7 +7,7 @@
 pkg_check_modules(XXHASH REQUIRED libxxhash)
 
 file(GLOB perhaps_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
-  src/*.cc src/build/*.cc src/hash/*.cc src/kernel/*.cc src/sizing/*.cc)
+  src/*.cc src/build/*.cc src/format/*.cc src/hash/*.cc src/kernel/*.cc src/sizing/*.cc)
 list(REMOVE_ITEM perhaps_sources src/kernel/simd.cc)
 add_library(perhaps_objects OBJECT ${perhaps_sources})
 # Each file has small names of its own, whatever an embedding project does with its files.

@@ -24,15 +24,15 @@ RANK = {
         "quotient.h", "window.h", "fuse.h", "ribbon.h"],
     5: ["bulk.h", "algebra.h", "scalable_bloom.h"],                                    # over every family
     6: ["any_filter.h"],                                                               # family known at run time
-    7: ["container.h"],                                                                # bytes on disk
+    7: ["container.h", "format.h"],                                                    # bytes on disk
 }
 RANK_OF = {name: rank for rank, names in RANK.items() for name in names}
 
 # Folders, and which others of ours each may include. Tests, benchmarks and fuzz targets look behind the API.
 MAY_INCLUDE = {
     "include/perhaps": ["perhaps/"],
-    "src": ["perhaps/", "kernel/", "hash/", "build/", "sizing/", "any_flat.h", "any_builder.h", "any_family.h",
-            "any_scalable.h", "numbers.h"],
+    "src": ["perhaps/", "kernel/", "hash/", "build/", "sizing/", "format/", "any_flat.h", "any_builder.h",
+            "any_family.h", "any_scalable.h", "numbers.h"],
     "cli": ["perhaps/", "cli/"],
     "examples": ["perhaps/"],
 }

@@ -1,4 +1,4 @@
-// XXH3-64 with seed 0, fed piece by piece: the checksum of our own file. Defined in xxh3.cc, the only file that sees
+// XXH3-64 with seed 0, fed piece by piece: the checksum of our own file. Defined in xxhash.cc, the only file that sees
 // xxHash. Of one contiguous run of bytes it is what Hash{} makes of it.
 #pragma once
 #include "perhaps/hash.h"

@@ -1,10 +1,12 @@
-// The default hash. xxHash is inlined here, in the only file that sees it, so that short keys pay no second call.
+// xxHash: the default hash (XXH3), the checksum of our own file, and what foreign formats use. It is inlined here, in the
+// only file that sees it, so that short keys pay no second call.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <new>
 
 #include "hash/checksum.h"
+#include "hash/xxh64.h"
 #include "perhaps/hash.h"
 
 namespace perhaps {
@@ -45,5 +47,8 @@ void Checksum::add(Bytes bytes) noexcept {
 std::uint64_t Checksum::value() const noexcept {
   return XXH3_64bits_digest(reinterpret_cast<const XXH3_state_t*>(state_.data()));
 }
+
+std::uint64_t xxh64(Bytes bytes, std::uint64_t seed) noexcept { return XXH64(bytes.data(), bytes.size(), seed); }
+std::uint32_t xxh32(Bytes bytes, std::uint32_t seed) noexcept { return XXH32(bytes.data(), bytes.size(), seed); }
 
 }  // namespace perhaps

@@ -1,0 +1,124 @@
+#include "format/codec.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cctype>
+#include <cstdio>
+
+#include "hash/fnv.h"
+#include "perhaps/detail/bits.h"
+
+namespace perhaps::format {
+namespace {
+
+class Always final : public AnyFilter {
+ public:
+  Always(bool answer, Description about) : answer_(answer), about_(std::move(about)) {}
+
+  std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
+    return !answer_ || keys.empty() ? 0 : ~std::uint64_t{0} >> (kBatch - keys.size());
+  }
+  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept override {
+    for (std::size_t from = 0; from < keys.size(); from += kBatch)
+      answers[from / kBatch] = may_contain(keys.subspan(from, std::min(kBatch, keys.size() - from)));
+  }
+  std::uint64_t byte_size() const noexcept override { return about_.bytes; }
+  Description describe() const override { return about_; }
+
+ private:
+  bool answer_;
+  Description about_;
+};
+
+}  // namespace
+
+std::uint64_t Reader::varint() noexcept {
+  std::uint64_t value = 0;
+  for (unsigned shift = 0; shift < 64; shift += 7) {
+    const Bytes raw = take(1);
+    if (raw.empty()) return 0;
+    const auto byte = std::to_integer<std::uint64_t>(raw[0]);
+    value |= (byte & 0x7f) << shift;
+    if (byte < 0x80) return value;
+  }
+  short_ = true;  // too long is as bad as too short
+  return 0;
+}
+
+Writer& Writer::varint(std::uint64_t value) {
+  for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<std::byte>(value | 0x80));
+  bytes_.push_back(static_cast<std::byte>(value));
+  return *this;
+}
+
+Opened one_filter(const Source& source, std::string_view format, std::shared_ptr<const AnyFilter> filter) {
+  Opened opened{.format = format, .whole = filter, .seek = nullptr, .entries = {}, .notes = {}};
+  opened.entries.push_back(
+      {.name = {}, .offset = 0, .size = source.bytes.size(), .format = format, .filter = std::move(filter)});
+  return opened;
+}
+
+Result<Opened> damaged(const Source& source, std::string_view format, Error why) {
+  if (source.on_damage == OnDamage::error) return why;
+  Opened opened = one_filter(source, format, always(true, format, "damaged", source.bytes.size()));
+  opened.notes.push_back("damaged, so every key is perhaps in it: " + why.detail);
+  return opened;
+}
+
+std::shared_ptr<const AnyFilter> always(bool answer, std::string_view format, std::string_view family,
+                                        std::uint64_t bytes) {
+  Description about;
+  about.format = format;
+  about.family = family;
+  about.bytes = bytes;
+  about.fpr = answer ? 1 : 0;
+  return std::make_shared<Always>(answer, std::move(about));
+}
+
+double predicted_fpr(const AnyFilter& filter, double formula) {
+  constexpr std::size_t kColumn = 1024;
+  constexpr std::uint64_t kAsked = std::uint64_t{1} << 20;
+  constexpr std::uint64_t kEnough = 100;  // hits, for a tenth of accuracy
+  if (formula < static_cast<double>(kEnough) / (2 * static_cast<double>(kAsked))) return formula;
+  std::array<std::uint64_t, 2 * kColumn> words;
+  std::array<Bytes, kColumn> keys;
+  std::array<std::uint64_t, kColumn / kBatch> answers;
+  for (std::size_t i = 0; i < kColumn; ++i) keys[i] = std::as_bytes(std::span(words)).subspan(16 * i, 16);
+  std::uint64_t hits = 0;
+  std::uint64_t state = 0;
+  for (std::uint64_t asked = 0; asked < kAsked; asked += kColumn) {
+    for (std::uint64_t& word : words) word = splitmix64(state++);
+    filter.may_contain(keys, answers);
+    for (const std::uint64_t word : answers) hits += static_cast<std::uint64_t>(std::popcount(word));
+  }
+  return hits < kEnough ? formula : static_cast<double>(hits) / static_cast<double>(kAsked);
+}
+
+double fill_of(Bytes table, std::uint64_t bits) noexcept {
+  if (bits == 0) return 0;
+  std::uint64_t set = 0;
+  std::size_t at = 0;
+  for (; (at + 8) * 8 <= bits; at += 8)
+    set += static_cast<std::uint64_t>(std::popcount(detail::load<std::uint64_t>(table.data() + at)));
+  for (; at * 8 < bits; ++at) {
+    const unsigned used = bits - at * 8 >= 8 ? 0xffu : 0xffu >> (8 - (bits - at * 8));
+    set += static_cast<std::uint64_t>(std::popcount(std::to_integer<unsigned>(table[at]) & used));
+  }
+  return static_cast<double>(set) / static_cast<double>(bits);
+}
+
+bool ends_with(std::string_view text, std::string_view end) noexcept {
+  if (text.size() < end.size()) return false;
+  return std::ranges::equal(text.substr(text.size() - end.size()), end, [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+  });
+}
+
+std::string percent_text(double rate) {
+  std::array<char, 32> text;
+  const int size = std::snprintf(text.data(), text.size(), "%.3g %%", rate * 100);
+  return {text.data(), static_cast<std::size_t>(size)};
+}
+
+}  // namespace perhaps::format

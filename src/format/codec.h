@@ -1,0 +1,131 @@
+// What codecs are made of: reading and writing numbers, what to do about damage, and how a filter describes itself.
+#pragma once
+#include <bit>
+#include <concepts>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "perhaps/format.h"
+
+namespace perhaps::format {
+
+using Buffer = std::vector<std::byte>;
+
+template <std::unsigned_integral Word>
+Word swapped(Word word) noexcept {
+  if constexpr (sizeof(Word) == 8) return __builtin_bswap64(word);
+  if constexpr (sizeof(Word) == 4) return __builtin_bswap32(word);
+  if constexpr (sizeof(Word) == 2) return __builtin_bswap16(word);
+  return word;
+}
+
+// Numbers off the front of bytes. Past the end everything is zero and short() is true, so a header is read in one go
+// and checked once.
+class Reader {
+ public:
+  explicit Reader(Bytes bytes) noexcept : bytes_(bytes), rest_(bytes) {}
+
+  template <std::unsigned_integral Word>
+  Word le() noexcept {
+    static_assert(std::endian::native == std::endian::little);
+    Word word = 0;
+    const Bytes raw = take(sizeof word);
+    if (!raw.empty()) std::memcpy(&word, raw.data(), sizeof word);
+    return word;
+  }
+  template <std::unsigned_integral Word>
+  Word be() noexcept {
+    return swapped(le<Word>());
+  }
+  std::uint64_t varint() noexcept;  // LEB128, at most 10 bytes
+  Bytes take(std::uint64_t size) noexcept {
+    if (size > rest_.size()) {
+      short_ = true;
+      rest_ = {};
+      return {};
+    }
+    const Bytes taken = rest_.first(size);
+    rest_ = rest_.subspan(size);
+    return taken;
+  }
+
+  bool is_short() const noexcept { return short_; }
+  Bytes rest() const noexcept { return rest_; }
+  std::uint64_t at() const noexcept { return bytes_.size() - rest_.size(); }
+
+ private:
+  Bytes bytes_;
+  Bytes rest_;
+  bool short_ = false;
+};
+
+class Writer {
+ public:
+  template <std::unsigned_integral Word>
+  Writer& le(Word word) {
+    const auto* const raw = reinterpret_cast<const std::byte*>(&word);
+    bytes_.insert(bytes_.end(), raw, raw + sizeof word);
+    return *this;
+  }
+  template <std::unsigned_integral Word>
+  Writer& be(Word word) {
+    return le(swapped(word));
+  }
+  Writer& varint(std::uint64_t value);
+  Writer& add(Bytes bytes) {
+    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    return *this;
+  }
+  // `size` zero bytes, to be filled in; valid until the next call.
+  std::span<std::byte> zeros(std::uint64_t size) {
+    bytes_.resize(bytes_.size() + size);
+    return std::span(bytes_).last(size);
+  }
+  std::uint64_t size() const noexcept { return bytes_.size(); }
+  Buffer done() && { return std::move(bytes_); }
+
+ private:
+  Buffer bytes_;
+};
+
+// "guava: 7 words promised, room for 3"
+template <class... Parts>
+Error bad(Errc code, std::string_view format, const Parts&... parts) {
+  std::string text(format);
+  text += ": ";
+  const auto append = [&](const auto& part) {
+    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(part)>>) {
+      text += std::to_string(part);
+    } else {
+      text += part;
+    }
+  };
+  (append(parts), ...);
+  return {code, std::move(text)};
+}
+
+// A source that holds one filter: all of it.
+Opened one_filter(const Source& source, std::string_view format, std::shared_ptr<const AnyFilter> filter);
+// Damage was seen: the error itself, or a filter that answers *perhaps* and a note that says why.
+Result<Opened> damaged(const Source& source, std::string_view format, Error why);
+
+// Answers the same whatever the key is; `family` says why: "empty", "not built", "damaged".
+std::shared_ptr<const AnyFilter> always(bool answer, std::string_view format, std::string_view family,
+                                        std::uint64_t bytes = 0);
+
+// The false-positive rate of a filter as it is. Systems differ in how far their probes are from independent, and no
+// formula covers them all: so the filter is asked about random keys. `formula` is what is said where the rate is too
+// low to be seen that way.
+double predicted_fpr(const AnyFilter& filter, double formula);
+
+// Share of set bits among the first `bits` of a table.
+double fill_of(Bytes table, std::uint64_t bits) noexcept;
+
+bool ends_with(std::string_view text, std::string_view end) noexcept;  // ignoring case
+
+// "1.23 %" and the like, for Description::more.
+std::string percent_text(double rate);
+
+}  // namespace perhaps::format

@@ -1,0 +1,66 @@
+// The one list of foreign formats.
+#include "format/registry.h"
+
+#include <algorithm>
+#include <array>
+
+namespace perhaps::format {
+namespace {
+
+// One a line, by name.
+constexpr std::array kCodecs = {
+    &kLab,   //
+    &kNori,  //
+};
+
+}  // namespace
+
+std::span<const Codec* const> codecs() noexcept { return kCodecs; }
+
+const Codec* find(std::string_view name) noexcept {
+  const auto found = std::ranges::find(kCodecs, name, &Codec::name);
+  return found == kCodecs.end() ? nullptr : *found;
+}
+
+Result<const Codec*> detect(const Source& source) {
+  Sniffed best = Sniffed::no;
+  std::vector<const Codec*> found;
+  for (const Codec* codec : kCodecs) {
+    const Sniffed sure = codec->sniff(source);
+    if (sure == Sniffed::no || sure < best) continue;
+    if (sure > best) found.clear();
+    best = sure;
+    found.push_back(codec);
+  }
+  const std::string name = source.file_name.empty() ? "these bytes" : source.file_name;
+  if (found.empty()) return Error{Errc::bad_magic, name + ": no known filter format"};
+  if (found.size() == 1) return found.front();
+  std::string names;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    names += (i == 0 ? "" : i + 1 == found.size() ? " or " : ", ") + std::string(found[i]->name);
+  }
+  return Error{Errc::bad_magic, name + ": could be " + names + ", which look alike: say which format it is"};
+}
+
+Result<Opened> open(const Source& source) {
+  auto codec = detect(source);
+  if (!codec) return std::move(codec).error();
+  return (*codec)->open(source, Params(**codec));
+}
+
+Result<Converted> convert(const Source& source, const Opened& from, const Codec& to, const Params& params) {
+  // A filter that lies in the file in just the bytes wanted is cut out of it.
+  if (from.format != to.name && from.entries.size() == 1 && from.entries.front().format == to.name) {
+    const Entry& entry = from.entries.front();
+    const Bytes bytes = source.bytes.subspan(entry.offset, entry.size);
+    return Converted{{bytes.begin(), bytes.end()},
+                     "none: bytes " + std::to_string(entry.offset) + " to " +
+                         std::to_string(entry.offset + entry.size) + " of the file, as they are"};
+  }
+  if (to.convert != nullptr) return to.convert(source, from, params);
+  return Error{Errc::unsupported, std::string(from.format) + " to " + std::string(to.name) +
+                                      ": the two place the bits of a key differently, and a filter does not know its "
+                                      "keys: build it anew from the keys"};
+}
+
+}  // namespace perhaps::format

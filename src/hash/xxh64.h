@@ -1,0 +1,10 @@
+// XXH64 and XXH32, the older functions of xxHash, as foreign formats use them. Defined in xxhash.cc.
+#pragma once
+#include "perhaps/hash.h"
+
+namespace perhaps {
+
+std::uint64_t xxh64(Bytes bytes, std::uint64_t seed) noexcept;
+std::uint32_t xxh32(Bytes bytes, std::uint32_t seed) noexcept;
+
+}  // namespace perhaps

@@ -1,0 +1,56 @@
+// What a case of the conformance suite asks for: which codec, which keys, and how its bytes are made again.
+#pragma once
+#include <algorithm>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "perhaps/format.h"
+
+namespace perhaps::conformance {
+
+using Buffer = std::vector<std::byte>;
+using Keys = std::vector<Buffer>;
+
+inline std::string param(const nlohmann::json& one, const char* name) {
+  const auto& params = one.at("params");
+  return params.contains(name) && params.at(name).is_string() ? params.at(name).get<std::string>() : std::string();
+}
+
+inline const format::Codec* codec_of(const nlohmann::json& one) {
+  const std::string system = one.at("system");
+  return format::find(system);
+}
+
+// The keys that are in the file, of those that the case names.
+inline Keys keys_inside(const nlohmann::json&, const Keys& keys) { return keys; }
+
+// The probes as the system was asked.
+inline Keys probes_of(const nlohmann::json&, Keys probes) { return probes; }
+
+// The real reader answers *no* because of damage that it sees. Ours answers *perhaps*.
+inline bool fails_closed(const nlohmann::json& one, const Buffer& file) {
+  if (!param(one, "kind").ends_with("_mangled")) return false;
+  const std::string system = one.at("system");
+  return (system == "leveldb" && param(one, "kind") == "raw_policy_mangled" && file.size() < 2) ||
+         (system == "rocksdb" && !file.empty() && file.size() < 5);
+}
+
+inline std::string first_difference(const Buffer& ours, const Buffer& theirs) {
+  const auto [a, b] = std::ranges::mismatch(ours, theirs);
+  return "at byte " + std::to_string(a - ours.begin()) + "; " + std::to_string(ours.size()) + " bytes, theirs " +
+         std::to_string(theirs.size());
+}
+
+// Calls `done` once for each run of bytes that is made again.
+inline void rebuild(const nlohmann::json& one, const format::Codec& codec, const format::Params& params,
+                    const Keys& keys, const Buffer& file, const std::function<void(bool, const std::string&)>& done) {
+  if (codec.build == nullptr || param(one, "kind").ends_with("_mangled")) return;
+  const std::vector<Bytes> views(keys.begin(), keys.end());
+  const auto built = codec.build(views, params);
+  if (!built) return done(false, built.error().detail);
+  done(*built == file, first_difference(*built, file));
+}
+
+}  // namespace perhaps::conformance
