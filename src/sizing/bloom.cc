@@ -1,3 +1,4 @@
+// The models of the three Bloom filters that only set bits: classic, line and block (sizing.h).
 #include "perhaps/sizing.h"
 
 #include <algorithm>
