@@ -9,8 +9,12 @@ namespace {
 
 // One a line, by name.
 constexpr std::array kCodecs = {
-    &kLab,   //
-    &kNori,  //
+    &kFuse16,  //
+    &kFuse8,   //
+    &kLab,     //
+    &kNori,    //
+    &kXor16,   //
+    &kXor8,    //
 };
 
 }  // namespace

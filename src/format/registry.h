@@ -4,7 +4,11 @@
 
 namespace perhaps::format {
 
+extern const Codec kFuse16;
+extern const Codec kFuse8;
 extern const Codec kLab;
 extern const Codec kNori;
+extern const Codec kXor16;
+extern const Codec kXor8;
 
 }  // namespace perhaps::format

@@ -156,6 +156,7 @@ class Runner {
       if (!given.contains(key)) continue;
       if (auto set = params.set(key, text_of(given.at(key))); !set) throw Broken(set.error().detail);
     }
+    perhaps::conformance::set_more(one, params);
     const Keys keys = one.contains("keys_gen") ? made_keys(one.at("keys_gen")) : read_keys(folder_ / one.at("keys"));
 
     perhaps::conformance::rebuild(one, *codec, params, keys, file, [&](bool equal, const std::string& why) {

@@ -20,7 +20,18 @@ inline std::string param(const nlohmann::json& one, const char* name) {
 
 inline const format::Codec* codec_of(const nlohmann::json& one) {
   const std::string system = one.at("system");
+  if (system == "xor_singleheader") {
+    std::string kind = param(one, "kind");
+    if (kind.starts_with("binary_")) kind.erase(0, 7);
+    return format::find(kind.substr(0, kind.find('_')));
+  }
   return format::find(system);
+}
+
+// Parameters that the case names in another way.
+inline void set_more(const nlohmann::json& one, format::Params& params) {
+  if (one.at("system") == "xor_singleheader" && param(one, "kind").ends_with("_pack"))
+    static_cast<void>(params.set("packed", "true"));
 }
 
 // The keys that are in the file, of those that the case names.
