@@ -9,12 +9,16 @@ namespace {
 
 // One a line, by name.
 constexpr std::array kCodecs = {
-    &kFuse16,  //
-    &kFuse8,   //
-    &kLab,     //
-    &kNori,    //
-    &kXor16,   //
-    &kXor8,    //
+    &kFuse16,            //
+    &kFuse8,             //
+    &kLab,               //
+    &kLevelDb,           //
+    &kNori,              //
+    &kRocksDbFastLocal,  //
+    &kRocksDbLegacy,     //
+    &kRocksDbRibbon,     //
+    &kXor16,             //
+    &kXor8,              //
 };
 
 }  // namespace

@@ -7,7 +7,11 @@ namespace perhaps::format {
 extern const Codec kFuse16;
 extern const Codec kFuse8;
 extern const Codec kLab;
+extern const Codec kLevelDb;
 extern const Codec kNori;
+extern const Codec kRocksDbFastLocal;
+extern const Codec kRocksDbLegacy;
+extern const Codec kRocksDbRibbon;
 extern const Codec kXor16;
 extern const Codec kXor8;
 

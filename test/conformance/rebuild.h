@@ -6,17 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "conformance/engines.h"
 #include "perhaps/format.h"
 
 namespace perhaps::conformance {
-
-using Buffer = std::vector<std::byte>;
-using Keys = std::vector<Buffer>;
-
-inline std::string param(const nlohmann::json& one, const char* name) {
-  const auto& params = one.at("params");
-  return params.contains(name) && params.at(name).is_string() ? params.at(name).get<std::string>() : std::string();
-}
 
 inline const format::Codec* codec_of(const nlohmann::json& one) {
   const std::string system = one.at("system");
@@ -25,6 +18,7 @@ inline const format::Codec* codec_of(const nlohmann::json& one) {
     if (kind.starts_with("binary_")) kind.erase(0, 7);
     return format::find(kind.substr(0, kind.find('_')));
   }
+  if (system == "leveldb" || system == "rocksdb") return engine_codec_of(one);
   return format::find(system);
 }
 
@@ -35,7 +29,7 @@ inline void set_more(const nlohmann::json& one, format::Params& params) {
 }
 
 // The keys that are in the file, of those that the case names.
-inline Keys keys_inside(const nlohmann::json&, const Keys& keys) { return keys; }
+inline Keys keys_inside(const nlohmann::json& one, const Keys& keys) { return engine_keys_inside(one, keys); }
 
 // The probes as the system was asked.
 inline Keys probes_of(const nlohmann::json&, Keys probes) { return probes; }
@@ -57,9 +51,10 @@ inline std::string first_difference(const Buffer& ours, const Buffer& theirs) {
 // Calls `done` once for each run of bytes that is made again.
 inline void rebuild(const nlohmann::json& one, const format::Codec& codec, const format::Params& params,
                     const Keys& keys, const Buffer& file, const std::function<void(bool, const std::string&)>& done) {
+  if (param(one, "kind").starts_with("sst_file")) return rebuild_table(one, params, keys, file, done);
   if (codec.build == nullptr || param(one, "kind").ends_with("_mangled")) return;
   const std::vector<Bytes> views(keys.begin(), keys.end());
-  const auto built = codec.build(views, params);
+  const auto built = codec.build(views, with_length(one, params, file));
   if (!built) return done(false, built.error().detail);
   done(*built == file, first_difference(*built, file));
 }
