@@ -8,12 +8,13 @@
 //     word operator()(Bytes key) const noexcept;          // may hold a seed
 //     struct Plan {                                       // digest -> positions, as BloomLayout's (bloom.h)
 //       Plan(word digest, std::uint64_t bits) noexcept;
-//       std::uint64_t next() noexcept;                    // always less than `bits`, rounded up to whole bytes
+//       std::uint64_t next() noexcept;                    // always less than `bits`, rounded up to whole units
 //     };
+//     static bool ignores(Bytes key) noexcept;            // if there are keys that are never added and never match
 //   };
 //
-// Positions count from the least significant bit of byte 0; another bit order is a Plan that permutes them, and needs
-// `bits` to be a multiple of what it permutes.
+// Most plans are DoubleHashing. Positions count from the least significant bit of byte 0; another bit order is a Plan
+// that permutes them inside a unit, the piece that tables are a multiple of.
 #pragma once
 #include <array>
 #include <cmath>
@@ -26,16 +27,60 @@ namespace perhaps::format {
 // A key costs one probe each: more than these are no filter but an attack on whoever asks it.
 inline constexpr std::uint64_t kMostProbes = 1024;
 
+// Bit p of 64-bit words that are stored big-endian is bit p ^ 56 of the bytes.
+inline constexpr std::uint64_t kBigEndianWords = 56;
+
+struct StartAndStep {
+  std::uint64_t start;
+  std::uint64_t step;
+};
+
+// Where systems differ in how they keep a sum from being negative.
+namespace fold {
+constexpr std::uint64_t none(std::uint64_t x) noexcept { return x; }
+constexpr std::uint64_t drop_sign(std::uint64_t x) noexcept { return x & ~std::uint64_t{0} >> 1; }
+constexpr std::uint64_t drop_lowest(std::uint64_t x) noexcept { return x >> 1; }
+constexpr std::uint64_t magnitude(std::uint64_t x) noexcept { return x >> 63 ? 0 - x : x; }
+constexpr std::uint64_t complement(std::uint64_t x) noexcept { return x >> 63 ? ~x : x; }
+constexpr std::uint64_t complement32(std::uint64_t x) noexcept { return (x >> 31 & 1 ? ~x : x) & 0xffffffff; }
+}  // namespace fold
+
+// position i = fold(start + i * step mod 2^64) mod bits, in bytes or in big-endian words.
+template <auto kFold = fold::none, std::uint64_t kOrder = 0>
+class DoubleHashing {
+ public:
+  using word = StartAndStep;
+  DoubleHashing(word h, std::uint64_t bits) noexcept : at_(h.start), step_(h.step), bits_(bits) {}
+  std::uint64_t next() noexcept { return kFold(std::exchange(at_, at_ + step_)) % bits_ ^ kOrder; }
+
+ private:
+  std::uint64_t at_;
+  std::uint64_t step_;
+  std::uint64_t bits_;
+};
+
+// What `bits` take in whole units.
+constexpr std::uint64_t table_bytes(std::uint64_t bits, std::uint64_t unit = 8) noexcept {
+  return (bits / unit + (bits % unit != 0)) * (unit / 8);
+}
+
 // What a codec found in the header.
 struct ClassicParts {
   std::string_view format;
   Bytes table;
-  std::uint64_t bits;    // the modulus
-  std::uint64_t probes;  // 0: every key is *perhaps* in it
+  std::uint64_t bits;      // the modulus
+  std::uint64_t probes;    // 0: every key is *perhaps* in it
+  std::uint64_t unit = 8;  // in bits; the unused bits of the last one are 0
   std::optional<std::uint64_t> keys{};
   std::optional<std::uint64_t> capacity{};
   std::vector<std::pair<std::string, std::string>> more{};
 };
+
+// Numbers that random bytes would hardly make agree: for sniff().
+inline bool is_exact(const ClassicParts& parts) noexcept {
+  return parts.bits != 0 && parts.probes != 0 && parts.probes <= kMostProbes &&
+         parts.table.size() == table_bytes(parts.bits, parts.unit);
+}
 
 template <class Scheme>
 class ClassicFilter final : public AnyFilter {
@@ -44,12 +89,13 @@ class ClassicFilter final : public AnyFilter {
   using Positions = BloomLayout<Plan>;
 
  public:
-  // REQUIRES: 1 <= parts.bits <= 8 * parts.table.size(), parts.probes <= kMostProbes
+  // REQUIRES: 1 <= parts.bits, parts.table is as large as they need, parts.probes <= kMostProbes
   ClassicFilter(ClassicParts parts, Scheme scheme)
       : parts_(std::move(parts)),
         shape_{.bits = parts_.bits, .probes = static_cast<std::uint32_t>(parts_.probes)},
         scheme_(scheme) {
-    assert(parts_.bits >= 1 && parts_.bits <= 8 * parts_.table.size() && parts_.probes <= kMostProbes);
+    assert(parts_.bits >= 1 && parts_.probes <= kMostProbes);
+    assert(parts_.table.size() == table_bytes(parts_.bits, parts_.unit));
   }
 
   std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
@@ -61,6 +107,9 @@ class ClassicFilter final : public AnyFilter {
     std::uint64_t answers = 0;
     Positions::query(shape_, parts_.table.data(), digests.data(), keys.size(), &answers,
                      detail::far_away(parts_.table.size()));
+    if constexpr (requires { Scheme::ignores(keys[0]); }) {
+      for (std::size_t i = 0; i < keys.size(); ++i) answers &= ~(std::uint64_t{Scheme::ignores(keys[i])} << i);
+    }
     return answers;
   }
   void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept override {
@@ -69,6 +118,7 @@ class ClassicFilter final : public AnyFilter {
   }
 
   std::uint64_t byte_size() const noexcept override { return parts_.table.size(); }
+  const Scheme& scheme() const noexcept { return scheme_; }
 
   Description describe() const override {
     const auto probes = static_cast<double>(shape_.probes);
@@ -81,7 +131,10 @@ class ClassicFilter final : public AnyFilter {
     d.bits = shape_.bits;
     d.bytes = parts_.table.size();
     d.probes = shape_.probes;
-    d.fill = fill_of(parts_.table, shape_.bits);
+    // The whole table is counted, because a word's unused bits are not always its last: those that are set in a damaged
+    // file count as well.
+    const auto all = static_cast<double>(8 * parts_.table.size());
+    d.fill = std::min(1.0, fill_of(parts_.table, 8 * parts_.table.size()) * all / static_cast<double>(shape_.bits));
     if (shape_.probes != 0 && d.fill < 1)
       d.keys_estimated = -std::log1p(-d.fill) * static_cast<double>(shape_.bits) / probes;
     const double formula = std::pow(d.fill, probes);
@@ -102,12 +155,12 @@ class ClassicFilter final : public AnyFilter {
   [[no_unique_address]] Scheme scheme_;
 };
 
-// The last step of open(): refuses what cannot be probed.
+// The last step of open(): refuses what cannot be probed, and notes what follows the table.
 template <class Scheme>
 Result<Opened> open_classic(const Source& source, ClassicParts parts, Scheme scheme = {}) {
   const std::string_view format = parts.format;
   if (parts.bits == 0) return damaged(source, format, bad(Errc::bad_parameter, format, "0 bits"));
-  const std::uint64_t bytes = parts.bits / 8 + (parts.bits % 8 != 0);
+  const std::uint64_t bytes = table_bytes(parts.bits, parts.unit);
   if (bytes > parts.table.size()) {
     return damaged(source, format,
                    bad(Errc::truncated, format, parts.bits, " bits promised, room for ", 8 * parts.table.size()));
@@ -117,31 +170,50 @@ Result<Opened> open_classic(const Source& source, ClassicParts parts, Scheme sch
   }
   if (parts.probes == 0 && source.on_damage == OnDamage::error)
     return bad(Errc::bad_parameter, format, "0 probes: every key would be perhaps in it");
+  const std::uint64_t after = parts.table.size() - bytes;
   parts.table = parts.table.first(bytes);
-  return one_filter(source, format, std::make_shared<ClassicFilter<Scheme>>(std::move(parts), scheme));
+  Opened opened = one_filter(source, format, std::make_shared<ClassicFilter<Scheme>>(std::move(parts), scheme));
+  if (after != 0) opened.notes.push_back(std::to_string(after) + " bytes after the bits");
+  return opened;
 }
 
-// Sets the bits of all keys.  REQUIRES: 1 <= bits <= 8 * table.size(), 1 <= probes
+// Sets the bits of all keys; how many of them set a bit that was 0.  REQUIRES: 1 <= bits, the table is as large as they
+// need, 1 <= probes
 template <class Scheme>
-void fill_classic(std::span<std::byte> table, std::uint64_t bits, std::uint64_t probes, std::span<const Bytes> keys,
-                  Scheme scheme = {}) {
+std::uint64_t fill_classic(std::span<std::byte> table, std::uint64_t bits, std::uint64_t probes,
+                           std::span<const Bytes> keys, Scheme scheme = {}) {
   using Positions = BloomLayout<typename Scheme::Plan>;
   assert(bits >= 1 && bits <= 8 * table.size() && probes >= 1);
   const BloomShape shape{.bits = bits, .probes = static_cast<std::uint32_t>(probes)};
-  std::array<typename Scheme::word, kBatch> digests;
+  std::vector<typename Scheme::word> digests;
+  std::uint64_t added = 0;
   for (std::size_t from = 0; from < keys.size(); from += kBatch) {
-    const auto batch = keys.subspan(from, std::min(kBatch, keys.size() - from));
-    for (std::size_t i = 0; i < batch.size(); ++i) digests[i] = scheme(batch[i]);
-    Positions::insert_many(shape, table.data(), digests.data(), batch.size(), detail::far_away(table.size()));
+    digests.clear();
+    for (const Bytes key : keys.subspan(from, std::min(kBatch, keys.size() - from))) {
+      if constexpr (requires { Scheme::ignores(key); }) {
+        if (Scheme::ignores(key)) continue;
+      }
+      digests.push_back(scheme(key));
+    }
+    if (detail::far_away(table.size())) {
+      for (const auto& digest : digests) Positions::prefetch(shape, table.data(), digest);
+    }
+    for (const auto& digest : digests) added += Positions::insert(shape, table.data(), digest) == Inserted::added;
   }
+  return added;
 }
 
 // Tables larger than this are a mistake in the parameters, not a wish.
 inline constexpr std::uint64_t kMostBits = std::uint64_t{1} << 46;
 
-// As most systems size it: m = ceil(-n ln p / ln(2)^2).
-inline double optimal_bits(double keys, double fpr) {
-  return std::ceil(-keys * std::log(fpr) / (std::log(2.0) * std::log(2.0)));
+// As a whole number, or why there can be no such table.
+inline Result<std::uint64_t> whole_bits(std::string_view format, double bits, std::uint64_t most = kMostBits) {
+  if (!(bits >= 1)) return bad(Errc::bad_parameter, format, "no bits: the false-positive rate is too high");
+  if (bits > static_cast<double>(most)) return bad(Errc::bad_parameter, format, bits, " bits are too many");
+  return static_cast<std::uint64_t>(bits);
 }
+
+// -n ln p / ln(2)^2, which systems round up or down.
+inline double optimal_bits(double keys, double fpr) { return -keys * std::log(fpr) / (std::log(2.0) * std::log(2.0)); }
 
 }  // namespace perhaps::format

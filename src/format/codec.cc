@@ -52,6 +52,16 @@ Writer& Writer::varint(std::uint64_t value) {
   return *this;
 }
 
+// These two are not in the header: inlined one after another, gcc 12 sees writes past the end that are not there.
+Writer& Writer::add(Bytes bytes) {
+  bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+  return *this;
+}
+std::span<std::byte> Writer::zeros(std::uint64_t size) {
+  bytes_.resize(bytes_.size() + size);
+  return std::span(bytes_).last(size);
+}
+
 Opened one_filter(const Source& source, std::string_view format, std::shared_ptr<const AnyFilter> filter) {
   Opened opened{.format = format, .whole = filter, .seek = nullptr, .entries = {}, .notes = {}};
   opened.entries.push_back(
@@ -64,6 +74,11 @@ Result<Opened> damaged(const Source& source, std::string_view format, Error why)
   Opened opened = one_filter(source, format, always(true, format, "damaged", source.bytes.size()));
   opened.notes.push_back("damaged, so every key is perhaps in it: " + why.detail);
   return opened;
+}
+
+Result<Opened> short_header(const Source& source, std::string_view format, std::uint64_t header) {
+  return damaged(source, format,
+                 bad(Errc::truncated, format, "a header of ", header, " bytes, and there are ", source.bytes.size()));
 }
 
 std::shared_ptr<const AnyFilter> always(bool answer, std::string_view format, std::string_view family,

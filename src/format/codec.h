@@ -65,24 +65,16 @@ class Writer {
  public:
   template <std::unsigned_integral Word>
   Writer& le(Word word) {
-    const auto* const raw = reinterpret_cast<const std::byte*>(&word);
-    bytes_.insert(bytes_.end(), raw, raw + sizeof word);
-    return *this;
+    return add(std::as_bytes(std::span(&word, 1)));
   }
   template <std::unsigned_integral Word>
   Writer& be(Word word) {
     return le(swapped(word));
   }
   Writer& varint(std::uint64_t value);
-  Writer& add(Bytes bytes) {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-    return *this;
-  }
+  Writer& add(Bytes bytes);
   // `size` zero bytes, to be filled in; valid until the next call.
-  std::span<std::byte> zeros(std::uint64_t size) {
-    bytes_.resize(bytes_.size() + size);
-    return std::span(bytes_).last(size);
-  }
+  std::span<std::byte> zeros(std::uint64_t size);
   std::uint64_t size() const noexcept { return bytes_.size(); }
   Buffer done() && { return std::move(bytes_); }
 
@@ -110,6 +102,9 @@ Error bad(Errc code, std::string_view format, const Parts&... parts) {
 Opened one_filter(const Source& source, std::string_view format, std::shared_ptr<const AnyFilter> filter);
 // Damage was seen: the error itself, or a filter that answers *perhaps* and a note that says why.
 Result<Opened> damaged(const Source& source, std::string_view format, Error why);
+
+// The source ends inside its header of `header` bytes.
+Result<Opened> short_header(const Source& source, std::string_view format, std::uint64_t header);
 
 // Answers the same whatever the key is; `family` says why: "empty", "not built", "damaged".
 std::shared_ptr<const AnyFilter> always(bool answer, std::string_view format, std::string_view family,

@@ -13,21 +13,13 @@ constexpr std::string_view kName = "lab";
 constexpr std::uint64_t kHeader = 12;
 
 struct LabScheme {
-  using word = std::uint64_t;
+  using word = StartAndStep;
+  using Plan = DoubleHashing<>;
   static constexpr std::string_view hash = "fnv1a-64, splitmix64";
-  word operator()(Bytes key) const noexcept { return splitmix64(fnv1a_64(key)); }
-
-  class Plan {
-   public:
-    using word = std::uint64_t;
-    Plan(word h, std::uint64_t bits) noexcept : at_(h & 0xffffffff), step_(h >> 32), bits_(bits) {}
-    std::uint64_t next() noexcept { return std::exchange(at_, at_ + step_) % bits_; }
-
-   private:
-    std::uint64_t at_;
-    std::uint64_t step_;
-    std::uint64_t bits_;
-  };
+  word operator()(Bytes key) const noexcept {
+    const std::uint64_t h = splitmix64(fnv1a_64(key));
+    return {h & 0xffffffff, h >> 32};
+  }
 };
 
 constexpr Param kParams[] = {
@@ -40,7 +32,7 @@ Sniffed sniff(const Source& source) noexcept {
   const auto probes = in.le<std::uint32_t>();
   const auto bits = in.le<std::uint64_t>();
   const bool agrees =
-      !in.is_short() && probes >= 1 && probes <= 30 && bits >= 1 && in.rest().size() == bits / 8 + (bits % 8 != 0);
+      !in.is_short() && probes >= 1 && probes <= 30 && bits >= 1 && in.rest().size() == table_bytes(bits);
   return agrees ? Sniffed::certain : Sniffed::no;
 }
 
@@ -48,11 +40,8 @@ Result<Opened> open(const Source& source, const Params&) {
   Reader in(source.bytes);
   const auto probes = in.le<std::uint32_t>();
   const auto bits = in.le<std::uint64_t>();
-  const std::uint64_t bytes = bits / 8 + (bits % 8 != 0);
-  if (in.is_short()) {
-    return damaged(source, kName,
-                   bad(Errc::truncated, kName, "a header of ", kHeader, " bytes, and there are ", source.bytes.size()));
-  }
+  const std::uint64_t bytes = table_bytes(bits);
+  if (in.is_short()) return short_header(source, kName, kHeader);
   if (probes == 0) return damaged(source, kName, bad(Errc::bad_parameter, kName, "0 probes"));
   if (in.rest().size() != bytes) {
     return damaged(
@@ -64,13 +53,12 @@ Result<Opened> open(const Source& source, const Params&) {
 
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   const auto n = static_cast<double>(params.count_or("n", std::max<std::uint64_t>(keys.size(), 1)));
-  const double bits = optimal_bits(n, params.real("fpr"));
-  if (bits > static_cast<double>(kMostBits)) return bad(Errc::bad_parameter, kName, bits, " bits are too many");
-  const auto probes = static_cast<std::uint32_t>(std::clamp(std::round(bits / n * std::log(2.0)), 1.0, 30.0));
-  const auto m = static_cast<std::uint64_t>(bits);
+  const auto bits = whole_bits(kName, std::ceil(optimal_bits(n, params.real("fpr"))));
+  if (!bits) return bits.error();
+  const double probes = std::clamp(std::round(static_cast<double>(*bits) / n * std::log(2.0)), 1.0, 30.0);
   Writer out;
-  out.le(probes).le(m);
-  fill_classic<LabScheme>(out.zeros(m / 8 + (m % 8 != 0)), m, probes, keys);
+  out.le(static_cast<std::uint32_t>(probes)).le(*bits);
+  fill_classic<LabScheme>(out.zeros(table_bytes(*bits)), *bits, static_cast<std::uint64_t>(probes), keys);
   return std::move(out).done();
 }
 

@@ -12,24 +12,10 @@ namespace {
 constexpr std::string_view kName = "nori";
 
 struct NoriScheme {
-  struct word {
-    std::uint64_t first;
-    std::uint64_t second;
-  };
+  using word = StartAndStep;
+  using Plan = DoubleHashing<>;
   static constexpr std::string_view hash = "xxh64, seeds 0 and 1";
   word operator()(Bytes key) const noexcept { return {xxh64(key, 0), xxh64(key, 1)}; }
-
-  class Plan {
-   public:
-    using word = NoriScheme::word;
-    Plan(word h, std::uint64_t bits) noexcept : at_(h.first), step_(h.second), bits_(bits) {}
-    std::uint64_t next() noexcept { return std::exchange(at_, at_ + step_) % bits_; }
-
-   private:
-    std::uint64_t at_;
-    std::uint64_t step_;
-    std::uint64_t bits_;
-  };
 };
 
 constexpr Param kParams[] = {
@@ -42,7 +28,6 @@ struct Head {
   std::uint64_t bits;
   Bytes rest;
   bool is_short;
-  std::uint64_t bytes() const noexcept { return bits / 8 + (bits % 8 != 0); }
 };
 Head head_of(Bytes bytes) noexcept {
   Reader in(bytes);
@@ -57,28 +42,16 @@ Head head_of(Bytes bytes) noexcept {
 Sniffed sniff(const Source& source) noexcept {
   const Head head = head_of(source.bytes);
   const bool agrees = !head.is_short && head.probes >= 1 && head.probes <= kMostProbes &&
-                      std::has_single_bit(head.bits) && head.rest.size() == head.bytes();
+                      std::has_single_bit(head.bits) && head.rest.size() == table_bytes(head.bits);
   return agrees ? Sniffed::certain : Sniffed::no;
 }
 
 Result<Opened> open(const Source& source, const Params&) {
   const Head head = head_of(source.bytes);
-  if (head.is_short) {
-    return damaged(source, kName,
-                   bad(Errc::truncated, kName, "a header of 12 bytes, and there are ", source.bytes.size()));
-  }
-  Opened opened;
-  if (head.bits == 0) {
-    opened = one_filter(source, kName, always(false, kName, "empty"));
-  } else {
-    auto result = open_classic<NoriScheme>(
-        source, {.format = kName, .table = head.rest, .bits = head.bits, .probes = head.probes});
-    if (!result) return result;
-    opened = *std::move(result);
-  }
-  if (head.rest.size() > head.bytes())
-    opened.notes.push_back(std::to_string(head.rest.size() - head.bytes()) + " bytes after the bits");
-  return opened;
+  if (head.is_short) return short_header(source, kName, 12);
+  if (head.bits == 0) return one_filter(source, kName, always(false, kName, "empty"));
+  return open_classic<NoriScheme>(source,
+                                  {.format = kName, .table = head.rest, .bits = head.bits, .probes = head.probes});
 }
 
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
@@ -89,7 +62,7 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   const double probes = std::ceil(static_cast<double>(params.count("bits_per_key")) * 0.693);
   Writer out;
   out.le(static_cast<std::uint32_t>(probes)).le(bits);
-  const std::span<std::byte> table = out.zeros(bits / 8 + (bits % 8 != 0));
+  const std::span<std::byte> table = out.zeros(table_bytes(bits));
   if (bits != 0) fill_classic<NoriScheme>(table, bits, static_cast<std::uint64_t>(probes), keys);
   return std::move(out).done();
 }

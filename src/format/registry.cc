@@ -9,14 +9,19 @@ namespace {
 
 // One a line, by name.
 constexpr std::array kCodecs = {
+    &kCassandra,         //
+    &kDataSketches,      //
     &kFuse16,            //
     &kFuse8,             //
+    &kGoBloom,           //
+    &kGuava,             //
     &kLab,               //
     &kLevelDb,           //
     &kNori,              //
     &kRocksDbFastLocal,  //
     &kRocksDbLegacy,     //
     &kRocksDbRibbon,     //
+    &kSpark,             //
     &kXor16,             //
     &kXor8,              //
 };

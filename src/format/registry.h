@@ -4,14 +4,19 @@
 
 namespace perhaps::format {
 
+extern const Codec kCassandra;
+extern const Codec kDataSketches;
 extern const Codec kFuse16;
 extern const Codec kFuse8;
+extern const Codec kGoBloom;
+extern const Codec kGuava;
 extern const Codec kLab;
 extern const Codec kLevelDb;
 extern const Codec kNori;
 extern const Codec kRocksDbFastLocal;
 extern const Codec kRocksDbLegacy;
 extern const Codec kRocksDbRibbon;
+extern const Codec kSpark;
 extern const Codec kXor16;
 extern const Codec kXor8;
 

@@ -1,0 +1,139 @@
+// datasketches: the Bloom filter of Apache DataSketches (C++, Java, Python and Go share it).
+//
+//   u8 longs before the bits (3 if empty, else 4) | u8 version 1 | u8 family 21 | u8 flags (4 = empty)
+//   u16 LE probes | u16 0 | u64 LE seed | u32 LE words | u32 0
+//   if not empty: u64 LE number of set bits, or all ones = not counted | 8 * words bytes
+//   h0 = xxh64(data, seed), h1 = xxh64(data, h0); position i = (h0 + (i + 1) * h1 >> 1) mod bits
+//   empty data is never added and never matches
+#include <bit>
+
+#include "format/classic.h"
+#include "format/registry.h"
+#include "hash/xxh64.h"
+
+namespace perhaps::format {
+namespace {
+
+constexpr std::string_view kName = "datasketches";
+constexpr std::uint64_t kNotCounted = ~std::uint64_t{0};
+constexpr std::uint8_t kVersion = 1;
+constexpr std::uint8_t kFamily = 21;
+constexpr std::uint8_t kEmptyFlag = 4;
+
+struct DataSketchesScheme {
+  using word = StartAndStep;
+  using Plan = DoubleHashing<fold::drop_lowest>;
+  static constexpr std::string_view hash = "xxh64, seeded by itself";
+  std::uint64_t seed;
+  word operator()(Bytes key) const noexcept {
+    const std::uint64_t first = xxh64(key, seed);
+    const std::uint64_t second = xxh64(key, first);
+    return {first + second, second};
+  }
+  static bool ignores(Bytes key) noexcept { return key.empty(); }
+};
+
+constexpr Param kParams[] = {
+    {"n", "keys it is sized for; 0 = by bits and hashes", Param::Type::count, "", 0, 1e12, {}, Param::Means::keys},
+    {"p", "false-positive rate", Param::Type::real, "0.01", 0, 0.999, {}, Param::Means::fpr},
+    {"num_bits_requested", "size, instead of n and p", Param::Type::count, "", 0, 2.7e11},
+    {"num_hashes", "probes, instead of n and p", Param::Type::count, "", 1, kMostProbes},
+    {"seed", "of the hash", Param::Type::count, "9001"},
+    {"bit_count_known", "whether the set bits were counted before writing", Param::Type::flag, "false"},
+};
+
+struct Head {
+  std::uint8_t longs;
+  std::uint8_t version;
+  std::uint8_t family;
+  std::uint8_t flags;
+  std::uint64_t seed;
+  std::uint64_t set = 0;
+  ClassicParts parts;
+  bool is_short;
+
+  bool is_empty() const noexcept { return (flags & kEmptyFlag) != 0; }
+  bool is_known() const noexcept { return version == kVersion && family == kFamily && longs == (is_empty() ? 3 : 4); }
+};
+Head head_of(Bytes bytes) {
+  Reader in(bytes);
+  Head head{};
+  head.longs = in.le<std::uint8_t>();
+  head.version = in.le<std::uint8_t>();
+  head.family = in.le<std::uint8_t>();
+  head.flags = in.le<std::uint8_t>();
+  head.parts = {.format = kName, .table = {}, .bits = 0, .probes = in.le<std::uint16_t>()};
+  in.take(2);
+  head.seed = in.le<std::uint64_t>();
+  head.parts.bits = std::uint64_t{64} * in.le<std::uint32_t>();
+  in.take(4);
+  if (!head.is_empty()) head.set = in.le<std::uint64_t>();
+  head.parts.table = in.rest();
+  head.is_short = in.is_short();
+  return head;
+}
+
+Sniffed sniff(const Source& source) noexcept {
+  const Head head = head_of(source.bytes);
+  if (head.is_short || !head.is_known()) return Sniffed::no;
+  const bool agrees = head.is_empty() ? head.parts.bits != 0 : is_exact(head.parts);
+  return agrees ? Sniffed::certain : Sniffed::no;
+}
+
+Result<Opened> open(const Source& source, const Params&) {
+  Head head = head_of(source.bytes);
+  if (source.bytes.size() >= 4 && !head.is_known()) {
+    return damaged(source, kName,
+                   bad(Errc::bad_version, kName, "longs ", head.longs, ", version ", head.version, ", family ",
+                       head.family, ", flags ", head.flags, " do not agree"));
+  }
+  if (head.is_short) return short_header(source, kName, head.is_empty() ? 24 : 32);
+  if (head.is_empty()) return one_filter(source, kName, always(false, kName, "empty"));
+  const std::uint64_t bytes = table_bytes(head.parts.bits);
+  if (head.set != kNotCounted && bytes <= head.parts.table.size()) {
+    const auto counted = static_cast<std::uint64_t>(
+        std::llround(fill_of(head.parts.table.first(bytes), head.parts.bits) * static_cast<double>(head.parts.bits)));
+    if (counted != head.set) {
+      return damaged(source, kName,
+                     bad(Errc::bad_checksum, kName, head.set, " set bits promised, and there are ", counted));
+    }
+  }
+  head.parts.more = {{"seed", std::to_string(head.seed)}};
+  return open_classic(source, std::move(head.parts), DataSketchesScheme{head.seed});
+}
+
+Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
+  double wanted = 0;
+  double probes = 0;
+  if (params.count_or("num_bits_requested", 0) != 0 && params.count_or("n", 0) == 0) {
+    wanted = static_cast<double>(params.count("num_bits_requested"));
+    probes = static_cast<double>(params.count_or("num_hashes", 7));
+  } else {
+    const auto n = static_cast<double>(std::max<std::uint64_t>(params.count_or("n", keys.size()), 1));
+    if (params.real("p") <= 0) return bad(Errc::bad_parameter, kName, "p must be more than 0");
+    wanted = std::ceil(optimal_bits(n, params.real("p")));
+    probes = std::ceil(-std::log(params.real("p")) / std::log(2.0));
+  }
+  const auto bits = whole_bits(kName, wanted, std::uint64_t{64} * 0xffffffff);
+  if (!bits) return bits.error();
+  const std::uint64_t bytes = table_bytes(*bits, 64);
+  Buffer table(bytes);
+  fill_classic(std::span(table), 8 * bytes, static_cast<std::uint64_t>(probes), keys,
+               DataSketchesScheme{params.count("seed")});
+  std::uint64_t set = 0;
+  for (const std::byte b : table) set += static_cast<std::uint64_t>(std::popcount(std::to_integer<unsigned>(b)));
+  const bool is_empty = set == 0;
+  Writer out;
+  out.le(std::uint8_t{is_empty ? std::uint8_t{3} : std::uint8_t{4}}).le(kVersion).le(kFamily);
+  out.le(is_empty ? kEmptyFlag : std::uint8_t{0});
+  out.le(static_cast<std::uint16_t>(probes)).le(std::uint16_t{0}).le(params.count("seed"));
+  out.le(static_cast<std::uint32_t>(bytes / 8)).le(std::uint32_t{0});
+  if (!is_empty) out.le(params.flag("bit_count_known") ? set : kNotCounted).add(table);
+  return std::move(out).done();
+}
+
+}  // namespace
+
+constinit const Codec kDataSketches{kName, "Bloom filter of Apache DataSketches", kParams, sniff, open, build, nullptr};
+
+}  // namespace perhaps::format

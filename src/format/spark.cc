@@ -1,0 +1,151 @@
+// spark: org.apache.spark.util.sketch.BloomFilter.writeTo, versions 1 and 2 (Spark 4.1).
+//
+//   i32 BE 1 | i32 BE probes                | i32 BE words | words x i64 BE, bit p = bit p % 64 of word p / 64
+//   i32 BE 2 | i32 BE probes | i32 BE seed  | i32 BE words | the same; no checksum
+//   h1 = murmur3_x86_32(item, seed), h2 = murmur3_x86_32(item, h1), with Spark's tail; version 1 has seed 0
+//   version 1: position i = h1 + (i + 1) * h2 in 32 bits, its complement if that is negative, mod bits
+//   version 2: position i = h1 * (2^31 - 1) + (i + 1) * h2 in 64 bits, signed, its complement if negative, mod bits
+#include "format/classic.h"
+#include "format/registry.h"
+#include "hash/murmur3.h"
+
+namespace perhaps::format {
+namespace {
+
+constexpr std::string_view kName = "spark";
+
+// A long is hashed as its eight bytes would be: of a key that stands for one, the first eight, padded with zeros.
+struct Items {
+  bool are_longs;
+  std::uint32_t seed = 0;
+
+  struct Pair {
+    std::uint32_t first;
+    std::uint32_t second;
+  };
+  Pair operator()(Bytes key) const noexcept {
+    std::array<std::byte, 8> number{};
+    if (are_longs) {
+      std::copy_n(key.begin(), std::min<std::size_t>(key.size(), 8), number.begin());
+      key = number;
+    }
+    const std::uint32_t first = murmur3_x86_32_spark(key, seed);
+    return {first, murmur3_x86_32_spark(key, first)};
+  }
+};
+
+std::uint64_t widened(std::uint32_t x) noexcept {
+  return static_cast<std::uint64_t>(std::int64_t{static_cast<std::int32_t>(x)});
+}
+
+struct Version1 {
+  using word = StartAndStep;
+  using Plan = DoubleHashing<fold::complement32, kBigEndianWords>;
+  static constexpr std::string_view hash = "murmur3-x86-32 of Spark";
+  Items items;
+  word operator()(Bytes key) const noexcept {
+    const auto [first, second] = items(key);
+    return {std::uint64_t{first} + second, second};
+  }
+};
+
+struct Version2 {
+  using word = StartAndStep;
+  using Plan = DoubleHashing<fold::complement, kBigEndianWords>;
+  static constexpr std::string_view hash = Version1::hash;
+  Items items;
+  word operator()(Bytes key) const noexcept {
+    const auto [first, second] = items(key);
+    return {widened(first) * 0x7fffffff + widened(second), widened(second)};
+  }
+};
+
+constexpr Param kParams[] = {
+    {"version", "of the layout", Param::Type::count, "1", 1, 2},
+    {"expected_items", "keys it is sized for", Param::Type::count, "", 1, 1e12, {}, Param::Means::keys},
+    {"fpp", "false-positive rate", Param::Type::real, "0.03", 1e-300, 0.999, {}, Param::Means::fpr},
+    {"num_bits", "size, instead of fpp", Param::Type::count, "", 1, 1.37e11},
+    {"seed", "of version 2", Param::Type::real, "0", -2147483648.0, 2147483647.0},
+    {"items", "what keys are", Param::Type::word, "binary", 0, 0, "binary|long"},
+};
+
+struct Head {
+  std::uint32_t version;
+  std::uint32_t probes;
+  std::uint32_t seed;
+  std::uint32_t words;
+  Bytes rest;
+  bool is_short;
+};
+Head head_of(Bytes bytes) noexcept {
+  Reader in(bytes);
+  Head head{};
+  head.version = in.be<std::uint32_t>();
+  head.probes = in.be<std::uint32_t>();
+  if (head.version == 2) head.seed = in.be<std::uint32_t>();
+  head.words = in.be<std::uint32_t>();
+  head.rest = in.rest();
+  head.is_short = in.is_short();
+  return head;
+}
+
+Sniffed sniff(const Source& source) noexcept {
+  const Head head = head_of(source.bytes);
+  const bool agrees = !head.is_short && (head.version == 1 || head.version == 2) && head.probes >= 1 &&
+                      head.probes <= kMostProbes && head.words != 0 &&
+                      head.rest.size() == std::uint64_t{8} * head.words;
+  return agrees ? Sniffed::certain : Sniffed::no;
+}
+
+Result<Opened> open(const Source& source, const Params& params) {
+  const Head head = head_of(source.bytes);
+  if (source.bytes.size() >= 4 && head.version != 1 && head.version != 2)
+    return damaged(source, kName, bad(Errc::bad_version, kName, "version ", head.version, " is not known"));
+  if (head.is_short) return short_header(source, kName, head.version == 2 ? 16 : 12);
+  if (head.words > 0x7fffffff)
+    return damaged(source, kName, bad(Errc::bad_parameter, kName, head.words, " words, more than an int has"));
+  ClassicParts parts{.format = kName,
+                     .table = head.rest,
+                     .bits = std::uint64_t{64} * head.words,
+                     .probes = head.probes,
+                     .unit = 64,
+                     .more = {{"version", std::to_string(head.version)}}};
+  const Items items{.are_longs = params.word("items") == "long", .seed = head.seed};
+  return head.version == 1 ? open_classic(source, std::move(parts), Version1{items})
+                           : open_classic(source, std::move(parts), Version2{items});
+}
+
+Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
+  const auto n = static_cast<double>(params.count_or("expected_items", std::max<std::uint64_t>(keys.size(), 1)));
+  const double wanted = std::floor(optimal_bits(n, params.real("fpp")));
+  const auto bits = params.given("num_bits") ? Result<std::uint64_t>(params.count("num_bits"))
+                                             : whole_bits(kName, wanted, std::uint64_t{64} * 0x7fffffff);
+  if (!bits) return bits.error();
+  const double seed = params.real("seed");
+  if (seed != std::floor(seed)) return bad(Errc::bad_parameter, kName, "a seed is a whole number");
+  const bool first = params.count("version") == 1;
+  if (first && seed != 0) return bad(Errc::bad_parameter, kName, "only version 2 has a seed");
+  const double probes = std::max(1.0, std::floor(static_cast<double>(*bits) / n * std::log(2.0) + 0.5));
+  if (probes > static_cast<double>(kMostProbes)) return bad(Errc::bad_parameter, kName, probes, " probes are too many");
+  const auto k = static_cast<std::uint32_t>(probes);
+  const Items items{.are_longs = params.word("items") == "long",
+                    .seed = static_cast<std::uint32_t>(static_cast<std::int32_t>(seed))};
+  const std::uint64_t bytes = table_bytes(*bits, 64);
+  Writer out;
+  out.be(std::uint32_t{first ? 1u : 2u}).be(k);
+  if (!first) out.be(items.seed);
+  out.be(static_cast<std::uint32_t>(bytes / 8));
+  const std::span<std::byte> table = out.zeros(bytes);
+  if (first) {
+    fill_classic(table, 8 * bytes, k, keys, Version1{items});
+  } else {
+    fill_classic(table, 8 * bytes, k, keys, Version2{items});
+  }
+  return std::move(out).done();
+}
+
+}  // namespace
+
+constinit const Codec kSpark{kName, "BloomFilter of Spark's sketches", kParams, sniff, open, build, nullptr};
+
+}  // namespace perhaps::format
