@@ -18,6 +18,8 @@ constexpr std::array kCodecs = {
     &kLab,               //
     &kLevelDb,           //
     &kNori,              //
+    &kRedisBloomBf,      //
+    &kRedisBloomCf,      //
     &kRocksDbFastLocal,  //
     &kRocksDbLegacy,     //
     &kRocksDbRibbon,     //

@@ -13,6 +13,8 @@ extern const Codec kGuava;
 extern const Codec kLab;
 extern const Codec kLevelDb;
 extern const Codec kNori;
+extern const Codec kRedisBloomBf;
+extern const Codec kRedisBloomCf;
 extern const Codec kRocksDbFastLocal;
 extern const Codec kRocksDbLegacy;
 extern const Codec kRocksDbRibbon;

@@ -19,6 +19,8 @@ inline const format::Codec* codec_of(const nlohmann::json& one) {
     return format::find(kind.substr(0, kind.find('_')));
   }
   if (system == "leveldb" || system == "rocksdb") return engine_codec_of(one);
+  if (system == "redisbloom")
+    return format::find(param(one, "kind") == "bf_scandump" ? "redisbloom-bf" : "redisbloom-cf");
   return format::find(system);
 }
 

@@ -1,0 +1,47 @@
+// MurmurHash2 (32 bits) and MurmurHash64A (Appleby 2008), as RedisBloom uses them.
+#pragma once
+#include <cstring>
+
+#include "perhaps/hash.h"
+
+namespace perhaps {
+
+inline std::uint64_t murmur64a(Bytes bytes, std::uint64_t seed) noexcept {
+  constexpr std::uint64_t m = 0xc6a4a7935bd1e995u;
+  std::uint64_t h = seed ^ (bytes.size() * m);
+  const std::byte* at = bytes.data();
+  for (std::size_t left = bytes.size() / 8; left != 0; --left, at += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, at, 8);
+    word *= m;
+    h = (h ^ ((word ^ (word >> 47)) * m)) * m;
+  }
+  if (const std::size_t left = bytes.size() % 8; left != 0) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, left);
+    h = (h ^ word) * m;
+  }
+  h = (h ^ (h >> 47)) * m;
+  return h ^ (h >> 47);
+}
+
+inline std::uint32_t murmur2_32(Bytes bytes, std::uint32_t seed) noexcept {
+  constexpr std::uint32_t m = 0x5bd1e995u;
+  std::uint32_t h = seed ^ static_cast<std::uint32_t>(bytes.size());
+  const std::byte* at = bytes.data();
+  for (std::size_t left = bytes.size() / 4; left != 0; --left, at += 4) {
+    std::uint32_t word;
+    std::memcpy(&word, at, 4);
+    word *= m;
+    h = h * m ^ (word ^ (word >> 24)) * m;
+  }
+  if (const std::size_t left = bytes.size() % 4; left != 0) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, at, left);
+    h = (h ^ word) * m;
+  }
+  h = (h ^ (h >> 13)) * m;
+  return h ^ (h >> 15);
+}
+
+}  // namespace perhaps
