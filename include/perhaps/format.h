@@ -35,7 +35,7 @@ struct Source {
   OnDamage on_damage = OnDamage::error;
 };
 
-// A number, a rate, yes or no, or one of a few words that a format is built or read with.
+// A number, a rate, yes or no, or a word that a format is built or read with.
 struct Param {
   enum class Type : std::uint8_t { count, real, flag, word };
   // What the general options of a tool map onto.
@@ -47,7 +47,7 @@ struct Param {
   std::string_view initial;  // if it is not given; "" = it follows from the keys and the other parameters
   double least = 0;          // of a count or a rate
   double most = 0;           // 0 = as its type allows
-  std::string_view words{};  // "new|old"
+  std::string_view words{};  // "new|old"; empty: any text is a word
   Means means = Means::itself;
 };
 
@@ -74,7 +74,7 @@ class PERHAPS_API Params {
   struct Value {
     std::uint64_t count = 0;
     double real = 0;
-    std::string_view word{};
+    std::string word{};
     bool present = false;
     bool given = false;
   };

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "hash/fnv.h"
+#include "hash/xxh64.h"
 #include "perhaps/detail/bits.h"
 
 namespace perhaps::format {
@@ -108,6 +109,14 @@ double predicted_fpr(const AnyFilter& filter, double formula) {
     for (const std::uint64_t word : answers) hits += static_cast<std::uint64_t>(std::popcount(word));
   }
   return hits < kEnough ? formula : static_cast<double>(hits) / static_cast<double>(kAsked);
+}
+
+std::vector<std::uint64_t> distinct_xxh64(std::span<const Bytes> keys) {
+  std::vector<std::uint64_t> digests(keys.size());
+  std::ranges::transform(keys, digests.begin(), [](Bytes key) { return xxh64(key, 0); });
+  std::ranges::sort(digests);
+  digests.erase(std::unique(digests.begin(), digests.end()), digests.end());
+  return digests;
 }
 
 double fill_of(Bytes table, std::uint64_t bits) noexcept {

@@ -115,6 +115,9 @@ std::shared_ptr<const AnyFilter> always(bool answer, std::string_view format, st
 // low to be seen that way.
 double predicted_fpr(const AnyFilter& filter, double formula);
 
+// The XXH64 digests of all different keys, ascending.
+std::vector<std::uint64_t> distinct_xxh64(std::span<const Bytes> keys);
+
 // Share of set bits among the first `bits` of a table.
 double fill_of(Bytes table, std::uint64_t bits) noexcept;
 

@@ -277,15 +277,6 @@ inline Error not_these_fingerprints(const Opened& from, std::string_view to) {
       ": the fingerprints of its keys are others, and a filter does not know its keys: build it anew from the keys");
 }
 
-// The keys as the filters see them: distinct.
-inline std::vector<std::uint64_t> distinct_digests(std::span<const Bytes> keys) {
-  std::vector<std::uint64_t> digests(keys.size());
-  std::ranges::transform(keys, digests.begin(), [](Bytes key) { return xxh64(key, 0); });
-  std::ranges::sort(digests);
-  digests.erase(std::unique(digests.begin(), digests.end()), digests.end());
-  return digests;
-}
-
 // The writers give up after so many.
 inline constexpr std::uint64_t kMostSeeds = 100;
 constexpr std::uint64_t seed_at(std::uint64_t first, std::uint64_t i) noexcept {

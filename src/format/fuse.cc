@@ -141,7 +141,7 @@ Buffer written(const FuseSegments& geometry, std::uint64_t keys, const Slots& sl
 
 template <class F>
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
-  const std::vector<std::uint64_t> digests = distinct_digests(keys);
+  const std::vector<std::uint64_t> digests = distinct_xxh64(keys);
   FuseSegments geometry = FuseSegments::for_keys(digests.size());
   if (geometry.slots() > UINT32_MAX) return bad(Errc::unsupported, kName<F>, digests.size(), " keys are too many");
   const auto slots = peel_fingerprints<F>(kName<F>, geometry, digests);

@@ -42,6 +42,10 @@ Result<Params::Value> Params::parse(const Param& param, std::string_view text) {
       value.count = text == "true";
       return value;
     case Param::Type::word:
+      if (param.words.empty()) {
+        value.word = text;
+        return value;
+      }
       for (std::string_view rest = param.words; !rest.empty();) {
         const std::string_view word = rest.substr(0, rest.find('|'));
         if (text.substr(0, text.find(' ')) == word) {

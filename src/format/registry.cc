@@ -18,6 +18,7 @@ constexpr std::array kCodecs = {
     &kLab,               //
     &kLevelDb,           //
     &kNori,              //
+    &kParquet,           //
     &kRedisBloomBf,      //
     &kRedisBloomCf,      //
     &kRocksDbFastLocal,  //

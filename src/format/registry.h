@@ -13,6 +13,7 @@ extern const Codec kGuava;
 extern const Codec kLab;
 extern const Codec kLevelDb;
 extern const Codec kNori;
+extern const Codec kParquet;
 extern const Codec kRedisBloomBf;
 extern const Codec kRedisBloomCf;
 extern const Codec kRocksDbFastLocal;

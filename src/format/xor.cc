@@ -75,7 +75,7 @@ Buffer written(const XorGeometry& geometry, const Slots& slots, bool packed) {
 
 template <class F>
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
-  const std::vector<std::uint64_t> digests = distinct_digests(keys);
+  const std::vector<std::uint64_t> digests = distinct_xxh64(keys);
   if (digests.empty()) return bad(Errc::unsupported, kName<F>, "cannot be written without a key");
   XorGeometry geometry = XorGeometry::for_keys(digests.size());
   if (geometry.block > XorGeometry::kMostBlock)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "conformance/engines.h"
+#include "conformance/parquet.h"
 #include "perhaps/format.h"
 
 namespace perhaps::conformance {
@@ -28,13 +29,16 @@ inline const format::Codec* codec_of(const nlohmann::json& one) {
 inline void set_more(const nlohmann::json& one, format::Params& params) {
   if (one.at("system") == "xor_singleheader" && param(one, "kind").ends_with("_pack"))
     static_cast<void>(params.set("packed", "true"));
+  if (param(one, "writer").starts_with("DuckDB")) static_cast<void>(params.set("sizing", "duckdb"));
 }
 
 // The keys that are in the file, of those that the case names.
-inline Keys keys_inside(const nlohmann::json& one, const Keys& keys) { return engine_keys_inside(one, keys); }
+inline Keys keys_inside(const nlohmann::json& one, const Keys& keys) {
+  return values_of(one, engine_keys_inside(one, keys));
+}
 
 // The probes as the system was asked.
-inline Keys probes_of(const nlohmann::json&, Keys probes) { return probes; }
+inline Keys probes_of(const nlohmann::json& one, Keys probes) { return values_of(one, std::move(probes)); }
 
 // The real reader answers *no* because of damage that it sees. Ours answers *perhaps*.
 inline bool fails_closed(const nlohmann::json& one, const Buffer& file) {
@@ -55,10 +59,12 @@ inline void rebuild(const nlohmann::json& one, const format::Codec& codec, const
                     const Keys& keys, const Buffer& file, const std::function<void(bool, const std::string&)>& done) {
   if (param(one, "kind").starts_with("sst_file")) return rebuild_table(one, params, keys, file, done);
   if (codec.build == nullptr || param(one, "kind").ends_with("_mangled")) return;
-  const std::vector<Bytes> views(keys.begin(), keys.end());
+  const Buffer theirs = filter_inside(one, codec, params, file);
+  const Keys inside = values_of(one, keys);
+  const std::vector<Bytes> views(inside.begin(), inside.end());
   const auto built = codec.build(views, with_length(one, params, file));
   if (!built) return done(false, built.error().detail);
-  done(*built == file, first_difference(*built, file));
+  done(*built == theirs, first_difference(*built, theirs));
 }
 
 }  // namespace perhaps::conformance
