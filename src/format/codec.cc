@@ -94,7 +94,7 @@ std::shared_ptr<const AnyFilter> always(bool answer, std::string_view format, st
 
 double predicted_fpr(const AnyFilter& filter, double formula) {
   constexpr std::size_t kColumn = 1024;
-  constexpr std::uint64_t kAsked = std::uint64_t{1} << 20;
+  constexpr std::uint64_t kAsked = std::uint64_t{1} << 18;
   constexpr std::uint64_t kEnough = 100;  // hits, for a tenth of accuracy
   if (formula < static_cast<double>(kEnough) / (2 * static_cast<double>(kAsked))) return formula;
   std::array<std::uint64_t, 2 * kColumn> words;
