@@ -82,6 +82,16 @@ Result<Opened> short_header(const Source& source, std::string_view format, std::
                  bad(Errc::truncated, format, "a header of ", header, " bytes, and there are ", source.bytes.size()));
 }
 
+Result<Opened> open_part(const Source& source, std::string_view format, const Codec& part, std::uint64_t offset,
+                         std::uint64_t size) {
+  const Source inner{.bytes = source.bytes.subspan(offset, size), .file_name = {}, .on_damage = source.on_damage};
+  auto opened = part.open(inner, Params(part));
+  if (!opened) return bad(opened.error().code, format, opened.error().detail);
+  opened->format = format;
+  for (Entry& entry : opened->entries) entry.offset += offset;
+  return opened;
+}
+
 std::shared_ptr<const AnyFilter> always(bool answer, std::string_view format, std::string_view family,
                                         std::uint64_t bytes) {
   Description about;

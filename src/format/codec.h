@@ -106,6 +106,10 @@ Result<Opened> damaged(const Source& source, std::string_view format, Error why)
 // The source ends inside its header of `header` bytes.
 Result<Opened> short_header(const Source& source, std::string_view format, std::uint64_t header);
 
+// The one filter of a file, that lies in it in a format of its own.  REQUIRES: offset + size <= source.bytes.size()
+Result<Opened> open_part(const Source& source, std::string_view format, const Codec& part, std::uint64_t offset,
+                         std::uint64_t size);
+
 // Answers the same whatever the key is; `family` says why: "empty", "not built", "damaged".
 std::shared_ptr<const AnyFilter> always(bool answer, std::string_view format, std::string_view family,
                                         std::uint64_t bytes = 0);

@@ -1,9 +1,13 @@
-// nori: the Bloom filter of nori-sstable (BloomFilter::encode).
+// nori: the Bloom filter of nori-sstable (BloomFilter::encode), alone or in its table.
 //
 //   u32 LE probes | u64 LE bits | ceil(bits / 8) bytes, least significant bit first; no checksum, extra bytes ignored
 //   position i = (xxh64(key, 0) + i * xxh64(key, 1)) mod bits; bits is a power of two in files of today's code
+//   table: blocks | index | this filter | 64 bytes: u64 LE index offset, index size, filter offset, filter size .. |
+//     at 45 u8 version (2: a quotient filter for each block, and none of these) .. | at 52 "NORISSTL" |
+//     at 60 u32 LE CRC-32C of the 60 bytes before
 #include "format/classic.h"
 #include "format/registry.h"
+#include "hash/crc32.h"
 #include "hash/xxh64.h"
 
 namespace perhaps::format {
@@ -20,7 +24,7 @@ struct NoriScheme {
 
 constexpr Param kParams[] = {
     {"estimated_keys", "keys it is sized for", Param::Type::count, "", 0, 1e12, {}, Param::Means::keys},
-    {"bits_per_key", "bits a key", Param::Type::count, "10", 1, 1000, {}, Param::Means::bits_per_key},
+    {"bits_per_key", "bits a key", Param::Type::count, "10", 0, 1000, {}, Param::Means::bits_per_key},
 };
 
 struct Head {
@@ -59,7 +63,7 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   const std::uint64_t wanted = n * params.count("bits_per_key");
   if (wanted > kMostBits) return bad(Errc::bad_parameter, kName, wanted, " bits are too many");
   const std::uint64_t bits = wanted == 0 ? 0 : std::bit_ceil(wanted);
-  const double probes = std::ceil(static_cast<double>(params.count("bits_per_key")) * 0.693);
+  const double probes = std::max(1.0, std::ceil(static_cast<double>(params.count("bits_per_key")) * 0.693));
   Writer out;
   out.le(static_cast<std::uint32_t>(probes)).le(bits);
   const std::span<std::byte> table = out.zeros(table_bytes(bits));
@@ -67,8 +71,51 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   return std::move(out).done();
 }
 
+constexpr std::string_view kTable = "nori-sst";
+constexpr std::uint64_t kFooter = 64;
+
+struct Footer {
+  std::uint64_t offset;
+  std::uint64_t size;
+  std::uint8_t version;
+  bool is_nori;
+  bool is_whole;
+};
+Footer footer_of(Bytes table) noexcept {
+  if (table.size() < kFooter) return {};
+  const Bytes raw = table.last(kFooter);
+  Reader in(raw.subspan(16));
+  Footer footer{};
+  footer.offset = in.le<std::uint64_t>();
+  footer.size = in.le<std::uint64_t>();
+  footer.version = std::to_integer<std::uint8_t>(raw[45]);
+  footer.is_nori = std::ranges::equal(raw.subspan(52, 8), bytes_of("NORISSTL"));
+  footer.is_whole = Reader(raw.last(4)).le<std::uint32_t>() == crc32c(raw.first(60));
+  return footer;
+}
+
+Sniffed sniff_table(const Source& source) noexcept {
+  return footer_of(source.bytes).is_nori ? Sniffed::certain : Sniffed::no;
+}
+
+Result<Opened> open_table(const Source& source, const Params&) {
+  const Footer footer = footer_of(source.bytes);
+  if (!footer.is_nori) return damaged(source, kTable, bad(Errc::bad_magic, kTable, "no footer"));
+  if (!footer.is_whole) return damaged(source, kTable, bad(Errc::bad_checksum, kTable, "the footer is damaged"));
+  if (footer.version > 1)
+    return damaged(source, kTable, bad(Errc::unsupported, kTable, "version ", footer.version, " has no Bloom filter"));
+  const std::uint64_t room = source.bytes.size() - kFooter;
+  if (footer.offset > room || footer.size > room - footer.offset) {
+    return damaged(
+        source, kTable,
+        bad(Errc::truncated, kTable, footer.size, " bytes of filter at ", footer.offset, ", room for ", room));
+  }
+  return open_part(source, kTable, kNori, footer.offset, footer.size);
+}
+
 }  // namespace
 
 constinit const Codec kNori{kName, "Bloom filter of nori-sstable", kParams, sniff, open, build, nullptr};
+constinit const Codec kNoriTable{kTable, "table of nori-sstable", {}, sniff_table, open_table, nullptr, nullptr};
 
 }  // namespace perhaps::format

@@ -11,13 +11,19 @@ namespace {
 constexpr std::array kCodecs = {
     &kCassandra,         //
     &kDataSketches,      //
+    &kDcso,              //
     &kFuse16,            //
     &kFuse8,             //
     &kGoBloom,           //
     &kGuava,             //
+    &kHadoop,            //
     &kLab,               //
     &kLevelDb,           //
+    &kMiniLsm,           //
+    &kMiniLsmTable,      //
+    &kMmh3,              //
     &kNori,              //
+    &kNoriTable,         //
     &kParquet,           //
     &kRedisBloomBf,      //
     &kRedisBloomCf,      //

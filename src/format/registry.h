@@ -6,13 +6,19 @@ namespace perhaps::format {
 
 extern const Codec kCassandra;
 extern const Codec kDataSketches;
+extern const Codec kDcso;
 extern const Codec kFuse16;
 extern const Codec kFuse8;
 extern const Codec kGoBloom;
 extern const Codec kGuava;
+extern const Codec kHadoop;
 extern const Codec kLab;
 extern const Codec kLevelDb;
+extern const Codec kMiniLsm;
+extern const Codec kMiniLsmTable;
+extern const Codec kMmh3;
 extern const Codec kNori;
+extern const Codec kNoriTable;
 extern const Codec kParquet;
 extern const Codec kRedisBloomBf;
 extern const Codec kRedisBloomCf;

@@ -1,4 +1,4 @@
-// MurmurHash2 (32 bits) and MurmurHash64A (Appleby 2008), as RedisBloom uses them.
+// MurmurHash2 (32 bits) and MurmurHash64A (Appleby 2008), as RedisBloom uses them, and the first as Hadoop bends it.
 #pragma once
 #include <cstring>
 
@@ -25,23 +25,41 @@ inline std::uint64_t murmur64a(Bytes bytes, std::uint64_t seed) noexcept {
   return h ^ (h >> 47);
 }
 
-inline std::uint32_t murmur2_32(Bytes bytes, std::uint32_t seed) noexcept {
+namespace detail {
+
+// Of the whole words; the one to three bytes after them are xored in as `tail`.
+template <class Tail>
+std::uint32_t murmur2(Bytes bytes, std::uint32_t seed, Tail tail) noexcept {
   constexpr std::uint32_t m = 0x5bd1e995u;
   std::uint32_t h = seed ^ static_cast<std::uint32_t>(bytes.size());
-  const std::byte* at = bytes.data();
-  for (std::size_t left = bytes.size() / 4; left != 0; --left, at += 4) {
+  for (; bytes.size() >= 4; bytes = bytes.subspan(4)) {
     std::uint32_t word;
-    std::memcpy(&word, at, 4);
+    std::memcpy(&word, bytes.data(), 4);
     word *= m;
     h = h * m ^ (word ^ (word >> 24)) * m;
   }
-  if (const std::size_t left = bytes.size() % 4; left != 0) {
-    std::uint32_t word = 0;
-    std::memcpy(&word, at, left);
-    h = (h ^ word) * m;
-  }
+  if (!bytes.empty()) h = (h ^ tail(bytes)) * m;
   h = (h ^ (h >> 13)) * m;
   return h ^ (h >> 15);
+}
+
+}  // namespace detail
+
+inline std::uint32_t murmur2_32(Bytes bytes, std::uint32_t seed) noexcept {
+  return detail::murmur2(bytes, seed, [](Bytes last) {
+    std::uint32_t word = 0;
+    std::memcpy(&word, last.data(), last.size());
+    return word;
+  });
+}
+
+// Hadoop takes those last bytes the other way round, and sign-extends each of them.
+inline std::uint32_t murmur2_hadoop(Bytes bytes, std::uint32_t seed) noexcept {
+  return detail::murmur2(bytes, seed, [](Bytes last) {
+    std::uint32_t word = 0;
+    for (const std::byte b : last) word = word << 8 ^ static_cast<std::uint32_t>(static_cast<std::int8_t>(b));
+    return word;
+  });
 }
 
 }  // namespace perhaps
