@@ -9,30 +9,33 @@ namespace {
 
 // One a line, by name.
 constexpr std::array kCodecs = {
-    &kCassandra,         //
-    &kDataSketches,      //
-    &kDcso,              //
-    &kFuse16,            //
-    &kFuse8,             //
-    &kGoBloom,           //
-    &kGuava,             //
-    &kHadoop,            //
-    &kLab,               //
-    &kLevelDb,           //
-    &kMiniLsm,           //
-    &kMiniLsmTable,      //
-    &kMmh3,              //
-    &kNori,              //
-    &kNoriTable,         //
-    &kParquet,           //
-    &kRedisBloomBf,      //
-    &kRedisBloomCf,      //
-    &kRocksDbFastLocal,  //
-    &kRocksDbLegacy,     //
-    &kRocksDbRibbon,     //
-    &kSpark,             //
-    &kXor16,             //
-    &kXor8,              //
+    &kCassandra,           //
+    &kDataSketches,        //
+    &kDcso,                //
+    &kFuse16,              //
+    &kFuse8,               //
+    &kGoBloom,             //
+    &kGuava,               //
+    &kHadoop,              //
+    &kLab,                 //
+    &kLevelDb,             //
+    &kLevelDbFilterBlock,  //
+    &kLevelDbTable,        //
+    &kMiniLsm,             //
+    &kMiniLsmTable,        //
+    &kMmh3,                //
+    &kNori,                //
+    &kNoriTable,           //
+    &kParquet,             //
+    &kRedisBloomBf,        //
+    &kRedisBloomCf,        //
+    &kRocksDbFastLocal,    //
+    &kRocksDbLegacy,       //
+    &kRocksDbRibbon,       //
+    &kRocksDbTable,        //
+    &kSpark,               //
+    &kXor16,               //
+    &kXor8,                //
 };
 
 }  // namespace

@@ -165,6 +165,26 @@ Result<std::shared_ptr<const AnyFilter>> open_blob(std::string_view format, Byte
       body);
 }
 
+std::string_view kind_of(Bytes blob) noexcept {
+  if (blob.size() < kTrailer) return {};
+  const Trailer trailer(blob.last(kTrailer));
+  const std::uint64_t body = blob.size() - kTrailer;
+  if (trailer.marker == -1) {
+    const std::uint32_t probes = trailer.third;
+    const bool agrees = trailer.second == 0 && probes >= 1 && probes <= 30 && trailer.rest >> 16 == 0;
+    return agrees && body % kLine == 0 ? FastLocal::name : std::string_view();
+  }
+  if (trailer.marker == -2) {
+    const std::uint64_t blocks = trailer.rest >> 8;
+    const std::uint64_t segments = body / Ribbon128::kSegment;
+    const bool agrees = body % Ribbon128::kSegment == 0 && blocks >= 2 && segments >= blocks &&
+                        segments <= blocks * Ribbon128::kMostColumns;
+    return agrees ? Ribbon128::name : std::string_view();
+  }
+  const bool agrees = trailer.marker >= 1 && trailer.marker <= 30 && body == trailer.rest * kLine;
+  return agrees ? Legacy::name : std::string_view();
+}
+
 Density::Density(double wanted) noexcept
     : bits_per_key(wanted < 1     ? 1
                    : wanted < 100 ? wanted
@@ -342,30 +362,9 @@ constexpr Param kLength = {"ln",
 constexpr Param kLegacyParams[] = {kBitsPerKey};
 constexpr Param kParams[] = {kBitsPerKey, kLength};
 
-// The bytes before the trailer are as many as it says.
-std::string_view kind_of(Bytes blob) noexcept {
-  if (blob.size() < rocksdb::kTrailer) return {};
-  const rocksdb::Trailer trailer(blob.last(rocksdb::kTrailer));
-  const std::uint64_t body = blob.size() - rocksdb::kTrailer;
-  if (trailer.marker == -1) {
-    const std::uint32_t probes = trailer.third;
-    const bool agrees = trailer.second == 0 && probes >= 1 && probes <= 30 && trailer.rest >> 16 == 0;
-    return agrees && body % rocksdb::kLine == 0 ? rocksdb::FastLocal::name : std::string_view();
-  }
-  if (trailer.marker == -2) {
-    const std::uint64_t blocks = trailer.rest >> 8;
-    const std::uint64_t segments = body / rocksdb::Ribbon128::kSegment;
-    const bool agrees = body % rocksdb::Ribbon128::kSegment == 0 && blocks >= 2 && segments >= blocks &&
-                        segments <= blocks * rocksdb::Ribbon128::kMostColumns;
-    return agrees ? rocksdb::Ribbon128::name : std::string_view();
-  }
-  const bool agrees = trailer.marker >= 1 && trailer.marker <= 30 && body == trailer.rest * rocksdb::kLine;
-  return agrees ? rocksdb::Legacy::name : std::string_view();
-}
-
 template <class Layout>
 Sniffed sniff(const Source& source) noexcept {
-  return kind_of(source.bytes) == Layout::name ? Sniffed::certain : Sniffed::no;
+  return rocksdb::kind_of(source.bytes) == Layout::name ? Sniffed::certain : Sniffed::no;
 }
 
 template <class Layout>

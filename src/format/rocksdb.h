@@ -193,6 +193,9 @@ std::uint64_t may_contain(const typename Layout::Shape& shape, const std::byte* 
 // reader would take every key for a member.
 Result<std::shared_ptr<const AnyFilter>> open_blob(std::string_view format, Bytes blob);
 
+// The name of the codec whose bytes these are, if the trailer agrees with the length in all it says.
+std::string_view kind_of(Bytes blob) noexcept;
+
 // bits_per_key as RocksDB takes it: 1 to 100, in thousandths. Below 0.5 it writes no filter.
 struct Density {
   explicit Density(double bits_per_key) noexcept;

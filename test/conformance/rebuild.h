@@ -48,16 +48,10 @@ inline bool fails_closed(const nlohmann::json& one, const Buffer& file) {
          (system == "rocksdb" && !file.empty() && file.size() < 5);
 }
 
-inline std::string first_difference(const Buffer& ours, const Buffer& theirs) {
-  const auto [a, b] = std::ranges::mismatch(ours, theirs);
-  return "at byte " + std::to_string(a - ours.begin()) + "; " + std::to_string(ours.size()) + " bytes, theirs " +
-         std::to_string(theirs.size());
-}
-
 // Calls `done` once for each run of bytes that is made again.
 inline void rebuild(const nlohmann::json& one, const format::Codec& codec, const format::Params& params,
                     const Keys& keys, const Buffer& file, const std::function<void(bool, const std::string&)>& done) {
-  if (param(one, "kind").starts_with("sst_file")) return rebuild_table(one, params, keys, file, done);
+  if (param(one, "kind").starts_with("sst_file")) return rebuild_table(one, keys, file, done);
   if (codec.build == nullptr || param(one, "kind").ends_with("_mangled")) return;
   const Buffer theirs = filter_inside(one, codec, params, file);
   const Keys inside = values_of(one, keys);

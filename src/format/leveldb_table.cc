@@ -1,0 +1,310 @@
+// leveldb-table: the filter of a LevelDB table file (.ldb, .sst), asked as DB::Get asks it: the index names the data
+// block that would have the key, and the offset of that block its window. leveldb-filterblock: the filter block alone.
+#include "format/leveldb_table.h"
+
+#include "format/registry.h"
+#include "hash/fnv.h"
+
+namespace perhaps::format {
+
+FilterBlock::FilterBlock(Bytes block) noexcept : block_(block) {
+  if (block.size() < 5) return;
+  Reader tail(block.last(5));
+  const std::uint64_t at = tail.le<std::uint32_t>();
+  base_lg_ = tail.le<std::uint8_t>();
+  if (at > block.size() - 5) return;
+  filters_ = block.first(at);
+  offsets_ = block.subspan(at, (block.size() - 5 - at) / 4 * 4);
+  readable_ = base_lg_ < 64;
+}
+
+std::optional<Bytes> FilterBlock::window(std::uint64_t i) const noexcept {
+  // Of the last window this reads the number after the offsets.
+  Reader in(block_.subspan(filters_.size() + 4 * i, 8));
+  const auto start = in.le<std::uint32_t>();
+  const auto limit = in.le<std::uint32_t>();
+  if (start == limit) return Bytes();
+  if (start > limit || limit > filters_.size()) return {};
+  return filters_.subspan(start, limit - start);
+}
+
+bool FilterBlock::ask(std::uint64_t i, std::uint32_t h) const noexcept {
+  const auto blob = window(i);
+  if (!blob) return true;
+  // Here LevelDB is followed to the letter: less than two bytes hold no key.
+  return blob->size() >= 2 && LevelDb::may_contain(*blob, h);
+}
+
+bool FilterBlock::may_contain(std::uint64_t block_offset, std::uint32_t h) const noexcept {
+  if (!readable_ || block_offset >> base_lg_ >= windows()) return true;
+  return ask(block_offset >> base_lg_, h);
+}
+
+bool FilterBlock::in_any_window(std::uint32_t h) const noexcept {
+  if (!readable_) return true;
+  for (std::uint64_t i = 0; i < windows(); ++i) {
+    if (ask(i, h)) return true;
+  }
+  return false;
+}
+
+std::optional<Error> FilterBlock::damage(std::string_view format) const {
+  if (block_.size() < 5)
+    return bad(Errc::truncated, format, "a filter block has at least 5 bytes, and there are ", block_.size());
+  if (base_lg_ > 63) return bad(Errc::bad_parameter, format, "windows of 2^", base_lg_, " bytes");
+  if (!readable_) return bad(Errc::truncated, format, "the offsets begin behind the filter block");
+  if (filters_.size() + offsets_.size() + 5 != block_.size())
+    return bad(Errc::bad_parameter, format, "the offsets are no whole numbers");
+  std::uint64_t end = 0;
+  for (std::uint64_t i = 0; i < windows(); ++i) {
+    const auto start = Reader(offsets_.subspan(4 * i, 4)).le<std::uint32_t>();
+    const auto blob = window(i);
+    if (start != end || !blob) return bad(Errc::bad_parameter, format, "window ", i, " does not follow the one before");
+    end += blob->size();
+    if (blob->empty()) continue;
+    if (blob->size() < 2) return bad(Errc::truncated, format, "window ", i, " has a filter of one byte");
+    const auto probes = std::to_integer<std::uint64_t>(blob->back());
+    if (probes < 1 || probes > LevelDb::kMostProbes)
+      return bad(Errc::bad_parameter, format, "window ", i, " has a filter of ", probes, " probes");
+  }
+  if (end != filters_.size()) return bad(Errc::bad_parameter, format, filters_.size() - end, " bytes in no window");
+  return {};
+}
+
+Description FilterBlock::describe() const {
+  Description d;
+  d.format = kName;
+  d.family = "classic";
+  d.hash = LevelDbScheme::hash;
+  d.bytes = block_.size();
+  d.fpr = readable_ ? 0 : 1;
+  std::uint64_t empty = 0;
+  double set = 0, formula = 0, hits = 0;
+  std::uint64_t state = 0;
+  const std::uint64_t asked =
+      std::max<std::uint64_t>(16, (std::uint64_t{1} << 18) / std::max<std::uint64_t>(windows(), 1));
+  // Windows that overlap would make this pass longer than the block.
+  for (std::uint64_t i = 0; readable_ && i < windows() && d.bits <= 8 * filters_.size(); ++i) {
+    const auto blob = window(i);
+    if (!blob || blob->size() < 2) {
+      empty += blob && blob->empty();
+      continue;
+    }
+    const double bits = 8 * static_cast<double>(blob->size() - 1);
+    const auto probes = std::to_integer<std::uint32_t>(blob->back());
+    const double fill = fill_of(*blob, 8 * (blob->size() - 1));
+    d.probes = std::max(d.probes, probes);
+    d.bits += 8 * (blob->size() - 1);
+    set += fill * bits;
+    if (probes != 0 && fill < 1) d.keys_estimated -= std::log1p(-fill) * bits / probes;
+    formula += std::pow(fill, probes) * bits;
+    std::uint64_t found = 0;
+    for (std::uint64_t j = 0; j < asked; ++j) found += ask(i, static_cast<std::uint32_t>(splitmix64(state++)));
+    hits += static_cast<double>(found) / static_cast<double>(asked) * bits;
+  }
+  if (d.bits != 0) {
+    const auto bits = static_cast<double>(d.bits);
+    d.fill = set / bits;
+    d.fpr = hits / bits;
+    formula /= bits;
+  }
+  d.more = {{"windows", std::to_string(windows()) + " of " + std::to_string(base_lg_) + " bits of offset, " +
+                            std::to_string(empty) + " without a block"}};
+  if (base_lg_ != kBaseLg) d.more.emplace_back("unusual", "LevelDB writes windows of 11 bits");
+  if (d.fpr > 1.1 * formula)
+    d.more.emplace_back("formula", percent_text(formula) + ", which these probes do not reach");
+  return d;
+}
+
+Buffer filter_block_of(std::span<const Bytes> keys, std::span<const DataBlock> blocks, std::uint64_t end,
+                       std::uint64_t bits_per_key) {
+  constexpr unsigned kLg = FilterBlock::kBaseLg;
+  Writer out;
+  std::vector<std::uint32_t> offsets;
+  std::uint64_t from = 0;
+  for (std::size_t i = 0; i < blocks.size();) {
+    const std::uint64_t window = blocks[i].offset >> kLg;
+    offsets.resize(std::max<std::uint64_t>(window, offsets.size()), static_cast<std::uint32_t>(out.size()));
+    std::uint64_t count = 0;
+    for (; i < blocks.size() && blocks[i].offset >> kLg == window; ++i) count += blocks[i].keys;
+    if (count == 0) continue;
+    offsets.push_back(static_cast<std::uint32_t>(out.size()));
+    LevelDb::append(out, keys.subspan(from, count), bits_per_key);
+    from += count;
+  }
+  offsets.resize(std::max<std::uint64_t>(end >> kLg, offsets.size()), static_cast<std::uint32_t>(out.size()));
+  const auto at = static_cast<std::uint32_t>(out.size());
+  for (const std::uint32_t offset : offsets) out.le(offset);
+  out.le(at).le(std::uint8_t{kLg});
+  return std::move(out).done();
+}
+
+namespace {
+
+// Asked without its table, so without knowing the block that would have the key: every window is asked.
+class AnyWindow final : public AnyFilter {
+ public:
+  explicit AnyWindow(FilterBlock block) noexcept : block_(block) {}
+
+  std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
+    std::uint64_t answers = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      answers |= std::uint64_t{block_.in_any_window(leveldb_hash(keys[i]))} << i;
+    return answers;
+  }
+  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept override {
+    for (std::size_t from = 0; from < keys.size(); from += kBatch)
+      answers[from / kBatch] = may_contain(keys.subspan(from, std::min(kBatch, keys.size() - from)));
+  }
+  std::uint64_t byte_size() const noexcept override { return block_.bytes(); }
+  Description describe() const override { return block_.describe(); }
+
+ private:
+  FilterBlock block_;
+};
+
+// Asked as DB::Get asks it.
+class Table final : public AnyFilter {
+ public:
+  Table(FilterBlock block, Index index, std::shared_ptr<const Buffer> owner) noexcept
+      : block_(block), index_(std::move(index)), owner_(std::move(owner)) {}
+
+  std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
+    std::uint64_t answers = 0;
+    for (std::size_t i = 0; i < keys.size(); ++i) answers |= std::uint64_t{may_contain_one(keys[i])} << i;
+    return answers;
+  }
+  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept override {
+    for (std::size_t from = 0; from < keys.size(); from += kBatch)
+      answers[from / kBatch] = may_contain(keys.subspan(from, std::min(kBatch, keys.size() - from)));
+  }
+  std::uint64_t byte_size() const noexcept override { return block_.bytes(); }
+  Description describe() const override {
+    Description d = block_.describe();
+    d.format = "leveldb-table";
+    d.more.emplace_back("data blocks", std::to_string(index_.pieces().size()));
+    return d;
+  }
+
+ private:
+  bool may_contain_one(Bytes key) const noexcept {
+    const std::uint64_t piece = index_.find(key);
+    return piece < index_.pieces().size() && block_.may_contain(index_.pieces()[piece].offset, leveldb_hash(key));
+  }
+
+  FilterBlock block_;
+  Index index_;
+  std::shared_ptr<const Buffer> owner_;  // of the index, if it was compressed
+};
+
+constexpr std::string_view kTable = "leveldb-table";
+constexpr std::string_view kFilterKey = "filter.leveldb.BuiltinBloomFilter2";
+
+constexpr Param kTableParams[] = {
+    {"keys", "what the table was given: a database's are internal keys, of which the filter has the user keys",
+     Param::Type::word, "guess", 0, 0, "guess|internal|plain"},
+};
+
+Sniffed sniff_table(const Source& source) noexcept {
+  if (magic_of(source.bytes) != Footer::kLevelDbMagic) return Sniffed::no;
+  return is_rocksdb_metaindex(source.bytes) ? Sniffed::no : Sniffed::certain;
+}
+
+Result<Opened> open_table(const Source& source, const Params& params) {
+  const Bytes file = source.bytes;
+  const auto stop = [&](auto& result) { return damaged(source, kTable, std::move(result).error()); };
+  auto footer = Footer::read(kTable, file);
+  if (!footer) return stop(footer);
+  if (footer->magic != Footer::kLevelDbMagic)
+    return damaged(source, kTable, bad(Errc::bad_magic, kTable, "a table of RocksDB"));
+  std::shared_ptr<const Buffer> owner;
+  auto metaindex = read_block(kTable, "metaindex", file, footer->metaindex, footer->sum, &owner);
+  if (!metaindex) return stop(metaindex);
+  std::optional<Handle> at;
+  std::vector<std::string> notes;
+  const auto entries = Block::of(*metaindex);
+  const bool whole = entries && entries->each([&](std::string_view key, Bytes value) {
+    Reader in(value);
+    if (key == kFilterKey) at = Handle::read(in);
+    if (key != kFilterKey && key.starts_with("filter."))
+      notes.push_back("a filter of another policy: " + std::string(key.substr(7)));
+  });
+  if (!whole) return damaged(source, kTable, bad(Errc::bad_parameter, kTable, "the metaindex is no block"));
+  Opened opened{.format = kTable, .whole = nullptr, .seek = nullptr, .entries = {}, .notes = std::move(notes)};
+  if (!at) {
+    opened.whole = always(true, kTable, "none");
+    opened.notes.emplace_back("the table has no filter of LevelDB's own policy: every key is perhaps in it");
+    return opened;
+  }
+  auto filter = read_block(kTable, "filter block", file, *at, footer->sum);
+  if (!filter) return stop(filter);
+  const FilterBlock block(*filter);
+  // Inside an engine it is asked as LevelDB would ask it.
+  if (source.on_damage == OnDamage::error) {
+    if (auto damage = block.damage(kTable)) return *std::move(damage);
+  }
+  auto any = std::make_shared<AnyWindow>(block);
+  opened.entries.push_back({std::string(kFilterKey), at->offset, at->size, FilterBlock::kName, any});
+  opened.whole = any;
+
+  auto bytes = read_block(kTable, "index", file, footer->index, footer->sum, &owner);
+  if (!bytes && bytes.error().code != Errc::unsupported) return stop(bytes);
+  if (!bytes) {
+    opened.notes.push_back(bytes.error().detail + ": every window is asked");
+    return opened;
+  }
+  const std::string_view keys = params.word("keys");
+  const bool internal = keys == "internal" || (keys == "guess" && Index::looks_internal(*bytes));
+  auto index = Index::over(kTable, "index", *bytes, IndexValues::sized, internal);
+  if (!index) return stop(index);
+  if (!index->ascends()) {
+    opened.notes.emplace_back(
+        "the keys do not ascend byte by byte, so the comparator is unknown: every window is asked");
+    return opened;
+  }
+  if (!internal) opened.notes.emplace_back("the table has plain keys, not those of a database");
+  opened.whole = std::make_shared<Table>(block, *std::move(index), std::move(owner));
+  return opened;
+}
+
+constexpr Param kBlockParams[] = {
+    {"bits_per_key", "bits a key", Param::Type::count, "10", 1, 1000, {}, Param::Means::bits_per_key},
+    {"keys_per_block", "keys in each data block", Param::Type::count, "32", 1, 1e9},
+    {"block_bytes", "bytes of each data block, its trailer included", Param::Type::count, "4096", 6, 4e9},
+};
+
+Sniffed sniff_block(const Source& source) noexcept {
+  if (source.bytes.size() < 5 || source.bytes.back() != std::byte{FilterBlock::kBaseLg}) return Sniffed::no;
+  // An empty one is five bytes that say so.
+  const FilterBlock block(source.bytes);
+  return block.damage(FilterBlock::kName) ? Sniffed::no : Sniffed::certain;
+}
+
+Result<Opened> open_block(const Source& source, const Params&) {
+  const FilterBlock block(source.bytes);
+  if (auto damage = block.damage(FilterBlock::kName)) return damaged(source, FilterBlock::kName, *std::move(damage));
+  return one_filter(source, FilterBlock::kName, std::make_shared<AnyWindow>(block));
+}
+
+// The filter block of a table whose data blocks are all alike.
+Result<Buffer> build_block(std::span<const Bytes> keys, const Params& params) {
+  const std::uint64_t per_block = params.count("keys_per_block");
+  const std::uint64_t block_bytes = params.count("block_bytes");
+  std::vector<DataBlock> blocks;
+  for (std::uint64_t from = 0; from < keys.size(); from += per_block)
+    blocks.push_back({blocks.size() * block_bytes, std::min<std::uint64_t>(per_block, keys.size() - from)});
+  const std::uint64_t end = blocks.size() * block_bytes;
+  const std::uint64_t windows = end >> FilterBlock::kBaseLg;
+  if (windows > 64 + 64 * keys.size())
+    return bad(Errc::bad_parameter, FilterBlock::kName, windows, " windows for ", keys.size(), " keys");
+  return filter_block_of(keys, blocks, end, params.count("bits_per_key"));
+}
+
+}  // namespace
+
+constinit const Codec kLevelDbFilterBlock{
+    FilterBlock::kName, "filter block of a LevelDB table", kBlockParams, sniff_block, open_block, build_block, nullptr};
+constinit const Codec kLevelDbTable{
+    kTable, "table file of LevelDB (.ldb, .sst)", kTableParams, sniff_table, open_table, nullptr, nullptr};
+
+}  // namespace perhaps::format
