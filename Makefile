@@ -1,6 +1,6 @@
 # Two commands: `make run` shows what it does, `make test` proves it. Both install what is missing first.
 .DEFAULT_GOAL := help
-.PHONY: help run test bench soak fuzz install deb format lint clean
+.PHONY: help run redis test bench soak fuzz install deb format lint clean
 
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
@@ -15,6 +15,7 @@ SOURCES = $(shell git ls-files -co --exclude-standard '*.cc' '*.h')
 
 help:
 	@echo 'make run      build the tool and show it at work on a million keys'
+	@echo 'make redis    a server with the module on a free port: BF.* and CF.* until Ctrl-C'
 	@echo 'make test     the whole suite, then its fast part under the sanitizers'
 	@echo 'make bench    measure against the limit and against others   CONTENDERS=dir BENCH_ARGS=...'
 	@echo 'make soak     the long tests, and the ARM kernels under qemu'
@@ -28,6 +29,12 @@ run:
 	@test -f build/release/build.ninja || cmake --preset release -DPERHAPS_TESTS=OFF >/dev/null
 	@cmake --build build/release --target perhaps-cli
 	@scripts/demo build/release/perhaps build/demo
+
+redis:
+	@scripts/setup redis
+	@test -f build/release/build.ninja || cmake --preset release -DPERHAPS_TESTS=OFF >/dev/null
+	@cmake --build build/release --target perhaps-redis
+	@scripts/serve-redis build/release/perhaps-redis.so
 
 test:
 	@scripts/setup test

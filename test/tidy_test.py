@@ -34,6 +34,7 @@ MAY_INCLUDE = {
     "src": ["perhaps/", "kernel/", "hash/", "build/", "sizing/", "format/", "any_flat.h", "any_builder.h",
             "any_family.h", "any_scalable.h", "numbers.h"],
     "cli": ["perhaps/", "cli/"],
+    "plugins/redis": ["perhaps/", "format/", "redis/"],
     "examples": ["perhaps/"],
 }
 STANDARD_WITH_DOT = {"immintrin.h", "arm_neon.h"}

@@ -1,0 +1,193 @@
+// What becomes of values outside of commands: RDB files, the log, COPY, DEBUG DIGEST, MEMORY USAGE, lazy free,
+// defragmentation. One template over the types; the bytes are those of format/redisbloom.h.
+#include <algorithm>
+
+#include "redis/values.h"
+
+namespace perhaps::redis {
+namespace {
+
+using redisbloom::Block;
+using redisbloom::BloomChain;
+using redisbloom::CuckooChain;
+
+// The server's stream as load() wants it. Strings come in memory of the server's allocator: they become the tables.
+class Loader {
+ public:
+  explicit Loader(Io* io) noexcept : io_(io) {}
+  std::uint64_t number() noexcept { return failed() ? 0 : api::LoadUnsigned(io_); }
+  double real() noexcept { return failed() ? 0 : api::LoadDouble(io_); }
+  Block block() noexcept {
+    if (failed()) return {};
+    std::size_t size = 0;
+    char* const at = api::LoadStringBuffer(io_, &size);
+    if (at != nullptr && size == 0) api::Free(at);
+    if (at == nullptr || size == 0) return {};
+    return {reinterpret_cast<std::byte*>(at), size};
+  }
+  void give(Block block) noexcept { kServer.give(block.at); }
+  bool failed() const noexcept { return api::IsIOError(io_) != 0; }
+
+ private:
+  Io* io_;
+};
+
+class Saver {
+ public:
+  explicit Saver(Io* io) noexcept : io_(io) {}
+  void number(std::uint64_t value) noexcept { api::SaveUnsigned(io_, value); }
+  void real(double value) noexcept { api::SaveDouble(io_, value); }
+  void block(Block block) noexcept { api::SaveStringBuffer(io_, reinterpret_cast<const char*>(block.at), block.size); }
+
+ private:
+  Io* io_;
+};
+
+// What differs from type to type.
+template <class Chain>
+struct Names;
+template <>
+struct Names<BloomChain> {
+  static constexpr const char* type = "MBbloom--";
+  static constexpr const char* load_chunk = "BF.LOADCHUNK";
+};
+template <>
+struct Names<CuckooChain> {
+  static constexpr const char* type = "MBbloomCF";
+  static constexpr const char* load_chunk = "CF.LOADCHUNK";
+};
+std::uint64_t tables(const BloomChain& chain) noexcept { return chain.links().size(); }
+std::uint64_t tables(const CuckooChain& chain) noexcept { return chain.filters().size(); }
+template <class Move>
+void move_list(BloomChain& chain, Move move) noexcept {
+  chain.move_links(move);
+}
+template <class Move>
+void move_list(CuckooChain& chain, Move move) noexcept {
+  chain.move_filters(move);
+}
+
+template <class Chain>
+void* rdb_load(Io* io, int encoding) noexcept {
+  using V = Value<Chain>;
+  Owned<V> value(V::make());
+  if (value == nullptr) return nullptr;
+  Loader in(io);
+  if (const auto loaded = redisbloom::load(in, Names<Chain>::type, encoding, value->chain); !loaded) {
+    api::Log(nullptr, "warning", "%s", loaded.error().detail.c_str());
+    return nullptr;
+  }
+  value->settle();
+  return value.release();
+}
+
+template <class Chain>
+void rdb_save(Io* io, void* at) noexcept {
+  Saver out(io);
+  redisbloom::save(out, static_cast<Value<Chain>*>(at)->chain);
+}
+
+// The tables of a filter that was just made are zero, so chunks that are need not be told.
+template <class Chain>
+void aof_rewrite(Io* io, String* key, void* at) noexcept {
+  const Chain& chain = static_cast<Value<Chain>*>(at)->chain;
+  const char* const command = Names<Chain>::load_chunk;
+  const redisbloom::Buffer header = chain.header();
+  api::EmitAOF(io, command, "slb", key, 1LL, reinterpret_cast<const char*>(header.data()), header.size());
+  const std::uint64_t size = chain.table_bytes();
+  for (std::uint64_t from = 0; from < size;) {
+    const auto table = chain.from(from);
+    const auto chunk = table.first(std::min<std::uint64_t>(table.size(), redisbloom::kChunkBytes));
+    from += chunk.size();
+    if (std::ranges::all_of(chunk, [](std::byte b) { return b == std::byte{0}; })) continue;
+    api::EmitAOF(io, command, "slb", key, static_cast<long long>(1 + from), reinterpret_cast<const char*>(chunk.data()),
+                 chunk.size());
+  }
+}
+
+template <class Chain>
+std::size_t mem_usage(const void* at) noexcept {
+  return size_of(static_cast<const Value<Chain>*>(at)->chain);
+}
+
+template <class Chain>
+void digest(DigestSink* sink, void* at) noexcept {
+  const Chain& chain = static_cast<Value<Chain>*>(at)->chain;
+  const redisbloom::Buffer header = chain.header();
+  api::DigestAddStringBuffer(sink, reinterpret_cast<const char*>(header.data()), header.size());
+  const std::uint64_t size = chain.table_bytes();
+  for (std::uint64_t from = 0; from < size;) {
+    const auto table = chain.from(from);
+    api::DigestAddStringBuffer(sink, reinterpret_cast<const char*>(table.data()), table.size());
+    from += table.size();
+  }
+  api::DigestEndSequence(sink);
+}
+
+template <class Chain>
+void free_value(void* at) noexcept {
+  Value<Chain>::destroy(static_cast<Value<Chain>*>(at));
+}
+
+// More than 64 is freed by another thread: a page each.
+template <class Chain>
+std::size_t free_effort(String*, const void* at) noexcept {
+  const Chain& chain = static_cast<const Value<Chain>*>(at)->chain;
+  return tables(chain) + chain.table_bytes() / 4096;
+}
+
+template <class Chain>
+void* copy(String*, String*, const void* at) noexcept {
+  using V = Value<Chain>;
+  Owned<V> twin(V::make());
+  if (twin == nullptr || !static_cast<const V*>(at)->chain.copy_to(twin->chain)) return nullptr;
+  twin->settle();
+  return twin.release();
+}
+
+// One table at a time, the cursor counts them, so that a call stays short.
+template <class Chain>
+int defrag(DefragContext* context, String*, void** at) noexcept {
+  using V = Value<Chain>;
+  const auto move = [&](std::byte* block) {
+    auto* const now = static_cast<std::byte*>(api::DefragAlloc(context, block));
+    V::totals.moved += now != nullptr;
+    return now;
+  };
+  unsigned long next = 0;
+  if (api::DefragCursorGet(context, &next) != kOk) next = 0;
+  if (next == 0) {
+    if (std::byte* const now = move(static_cast<std::byte*>(*at))) *at = now;
+    move_list(static_cast<V*>(*at)->chain, move);
+  }
+  Chain& chain = static_cast<V*>(*at)->chain;
+  for (; next < tables(chain); ++next) {
+    if (next != 0 && api::DefragShouldStop(context) != 0) {
+      api::DefragCursorSet(context, next);
+      return 1;
+    }
+    chain.move_table(next, move);
+  }
+  return 0;
+}
+
+template <class Chain>
+bool create(Context* context) noexcept {
+  TypeMethods methods{.rdb_load = rdb_load<Chain>,
+                      .rdb_save = rdb_save<Chain>,
+                      .aof_rewrite = aof_rewrite<Chain>,
+                      .mem_usage = mem_usage<Chain>,
+                      .digest = digest<Chain>,
+                      .free = free_value<Chain>,
+                      .free_effort = free_effort<Chain>,
+                      .copy = copy<Chain>,
+                      .defrag = defrag<Chain>};
+  Value<Chain>::type = api::CreateDataType(context, Names<Chain>::type, redisbloom::kEncoding, &methods);
+  return Value<Chain>::type != nullptr;
+}
+
+}  // namespace
+
+bool create_types(Context* context) noexcept { return create<BloomChain>(context) && create<CuckooChain>(context); }
+
+}  // namespace perhaps::redis
