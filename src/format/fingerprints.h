@@ -14,7 +14,7 @@
 //   };
 //
 // The slots lie in the file one after the other, little-endian; or packed: one bit for each slot, set if it is not
-// zero, then those that are not zero.
+// zero, then those that are not zero. Nothing but its length says whether a file is whole, so it has to be exact.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -80,6 +80,8 @@ class PackedSlots {
     std::uint64_t used = 0;
     for (std::uint64_t i = 0; i * 64 < slots; ++i) used += count_of(word_in(bytes, slots, i));
     if (used > (bytes.size() - bitmap) / sizeof(F)) return {};
+    for (std::uint64_t i = 0; i < used; ++i)
+      if (detail::load<F>(bytes.data() + bitmap + i * sizeof(F)) == 0) return {};  // it would not be there
     return bitmap + used * sizeof(F);
   }
   PackedSlots(Bytes bytes, std::uint64_t slots) : bytes_(bytes), slots_(slots), before_((slots + 63) / 64) {
@@ -216,34 +218,38 @@ class FingerprintFilter final : public AnyFilter {
   Slots slots_;
 };
 
-// How many bytes the fingerprints take; nothing if they are not all there.
-template <std::unsigned_integral F, class Geometry>
-std::optional<std::uint64_t> fingerprint_bytes(const FingerprintParts<Geometry>& parts) noexcept {
-  const std::uint64_t slots = parts.geometry.slots();
-  return parts.packed ? PackedSlots<F>::size_in(parts.rest, slots) : PlainSlots<F>::size_in(parts.rest, slots);
+// Whether `bytes` are these slots, no more and no less.
+template <std::unsigned_integral F>
+bool are_slots(Bytes bytes, std::uint64_t slots, bool packed) noexcept {
+  return (packed ? PackedSlots<F>::size_in(bytes, slots) : PlainSlots<F>::size_in(bytes, slots)) == bytes.size();
+}
+
+// Whether they are packed although nobody said so. Every key fills a slot, and seldom with zero: if a third of them
+// is missing, it is rather a plain file that was cut.
+template <std::unsigned_integral F>
+bool seem_packed(Bytes bytes, std::uint64_t slots, std::uint64_t keys) noexcept {
+  const std::uint64_t bitmap = slots / 8 + (slots % 8 != 0);
+  return bytes.size() >= bitmap && (bytes.size() - bitmap) / sizeof(F) >= keys * 2 / 3 &&
+         are_slots<F>(bytes, slots, true);
 }
 
 // Calls use(slots) with the slots behind a header, or says why there are none.
 template <class Answer, std::unsigned_integral F, class Geometry, class Use>
 Result<Answer> with_slots(const FingerprintParts<Geometry>& parts, Use use) {
   const std::uint64_t slots = parts.geometry.slots();
-  if (const auto size = fingerprint_bytes<F>(parts)) {
-    const Bytes bytes = parts.rest.first(*size);
-    if (parts.packed) return use(PackedSlots<F>(bytes, slots));
-    return use(PlainSlots<F>(bytes, slots));
+  if (!are_slots<F>(parts.rest, slots, parts.packed)) {
+    return bad(Errc::truncated, parts.format, parts.rest.size(), " bytes are not ", slots,
+               parts.packed ? " packed" : "", " fingerprints");
   }
-  return bad(Errc::truncated, parts.format, slots, parts.packed ? " packed" : "",
-             " fingerprints promised, and there are ", parts.rest.size(), " bytes");
+  if (parts.packed) return use(PackedSlots<F>(parts.rest, slots));
+  return use(PlainSlots<F>(parts.rest, slots));
 }
 
 template <std::unsigned_integral F, class Geometry>
 Result<Opened> open_fingerprints(const Source& source, const FingerprintParts<Geometry>& parts) {
   auto opened = with_slots<Opened, F>(parts, [&]<class Slots>(Slots slots) {
-    const std::uint64_t behind = parts.rest.size() - slots.bytes().size();
-    Opened one =
-        one_filter(source, parts.format, std::make_shared<FingerprintFilter<Geometry, Slots>>(parts, std::move(slots)));
-    if (behind != 0) one.notes.push_back(std::to_string(behind) + " bytes after the fingerprints");
-    return one;
+    return one_filter(source, parts.format,
+                      std::make_shared<FingerprintFilter<Geometry, Slots>>(parts, std::move(slots)));
   });
   if (!opened) return damaged(source, parts.format, std::move(opened).error());
   return opened;

@@ -69,7 +69,9 @@ struct PlainHead {
     is_short = in.is_short();
   }
   FuseSegments geometry() const noexcept { return {seed, from_go() ? numbers[0] : numbers[1], numbers[2]}; }
-  bool from_go() const noexcept { return numbers[0] >= 4 && numbers[1] == numbers[0] - 1; }
+  bool from_go() const noexcept {
+    return numbers[0] >= 4 && std::has_single_bit(numbers[0]) && numbers[1] == numbers[0] - 1;
+  }
   bool agrees() const noexcept {
     const FuseSegments g = geometry();
     return !is_short && g.valid() && numbers[3] == g.segments * g.length && numbers[4] == g.slots();
@@ -77,46 +79,54 @@ struct PlainHead {
 };
 
 template <class F>
-Result<Parts> parts_of(Bytes bytes, const Params* params) {
-  constexpr std::string_view kFormat = kName<F>;
-  const PlainHead plain(bytes);
-  const bool packed = params != nullptr && params->given("packed") ? params->flag("packed") : !plain.agrees();
-  if (!packed) {
-    if (plain.is_short)
-      return bad(Errc::truncated, kFormat, "a header of ", kPlainHeader, " bytes, and there are ", bytes.size());
-    if (!plain.agrees()) return bad(Errc::bad_parameter, kFormat, "lengths that do not agree with each other");
-    Parts parts{.format = kFormat, .geometry = plain.geometry(), .rest = bytes.subspan(kPlainHeader), .packed = false};
-    if (plain.from_go()) {
-      parts.writer = "of Go's xorfilter";
-    } else {
-      parts.keys = plain.numbers[0];
-    }
-    return parts;
+Result<Parts> plain_parts(Bytes bytes, const PlainHead& head) {
+  if (head.is_short)
+    return bad(Errc::truncated, kName<F>, "a header of ", kPlainHeader, " bytes, and there are ", bytes.size());
+  if (!head.agrees()) return bad(Errc::bad_parameter, kName<F>, "lengths in the header that contradict each other");
+  Parts parts{.format = kName<F>, .geometry = head.geometry(), .rest = bytes.subspan(kPlainHeader), .packed = false};
+  // binary_fuse16_serialization_bytes() says four too many, and who believes it writes them.
+  const std::uint64_t size = parts.geometry.slots() * sizeof(F);
+  if (sizeof(F) == 2 && parts.rest.size() == size + 4) parts.rest = parts.rest.first(size);
+  if (head.from_go()) {
+    parts.writer = "of Go's xorfilter";
+  } else {
+    parts.keys = head.numbers[0];
   }
+  return parts;
+}
+
+template <class F>
+Result<Parts> packed_parts(Bytes bytes, const PlainHead& head) {
   if (bytes.size() < kPackedHeader)
-    return bad(Errc::truncated, kFormat, "a header of ", kPackedHeader, " bytes, and there are ", bytes.size());
-  FuseSegments geometry = FuseSegments::for_keys(plain.numbers[0]);
-  geometry.seed = plain.seed;
-  return Parts{.format = kFormat,
+    return bad(Errc::truncated, kName<F>, "a header of ", kPackedHeader, " bytes, and there are ", bytes.size());
+  FuseSegments geometry = FuseSegments::for_keys(head.numbers[0]);
+  geometry.seed = head.seed;
+  return Parts{.format = kName<F>,
                .geometry = geometry,
                .rest = bytes.subspan(kPackedHeader),
                .packed = true,
-               .keys = plain.numbers[0]};
+               .keys = head.numbers[0]};
+}
+
+template <class F>
+Result<Parts> parts_of(Bytes bytes, const Params* params) {
+  const PlainHead head(bytes);
+  if (params != nullptr && params->given("packed"))
+    return params->flag("packed") ? packed_parts<F>(bytes, head) : plain_parts<F>(bytes, head);
+  auto packed = packed_parts<F>(bytes, head);
+  if (packed && !head.agrees() && seem_packed<F>(packed->rest, packed->geometry.slots(), *packed->keys)) return packed;
+  return plain_parts<F>(bytes, head);
 }
 
 template <class F>
 Sniffed sniff(const Source& source) noexcept {
   const auto parts = parts_of<F>(source.bytes, nullptr);
-  if (!parts) return Sniffed::no;
-  const auto size = fingerprint_bytes<F>(*parts);
-  if (!size) return Sniffed::no;
-  const std::uint64_t behind = parts->rest.size() - *size;
-  // Writers of fuse16 are told to make room for four bytes too many.
-  if (!parts->packed) return behind == 0 || (sizeof(F) == 2 && behind == 4) ? Sniffed::certain : Sniffed::no;
+  if (!parts || !are_slots<F>(parts->rest, parts->geometry.slots(), parts->packed)) return Sniffed::no;
+  if (!parts->packed) return Sniffed::certain;
   // So short a header is not enough: the seed must be one that the writer tries.
-  bool known = false;
-  for (std::uint64_t i = 0; i < kMostSeeds; ++i) known |= parts->geometry.seed == seed_at(FuseSegments::kFirstSeed, i);
-  return known && behind == 0 ? Sniffed::certain : Sniffed::no;
+  for (std::uint64_t i = 0; i < kMostSeeds; ++i)
+    if (parts->geometry.seed == seed_at(FuseSegments::kFirstSeed, i)) return Sniffed::certain;
+  return Sniffed::no;
 }
 
 template <class F>

@@ -171,6 +171,7 @@ Result<Blob> blob_of(Bytes bytes, const std::string& where = {}) {
   if (!size) return bad(Errc::bad_parameter, kName, where, "a header without the number of bytes");
   constexpr std::array<std::string_view, 3> kChoices = {"algorithm", "hash", "compression"};
   for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (choices[i] == 0) return bad(Errc::unsupported, kName, where, "no ", kChoices[i], " is named");
     if (choices[i] != 1)
       return bad(Errc::unsupported, kName, where, kChoices[i], " ", choices[i], ", and only 1 is known");
   }
@@ -353,10 +354,11 @@ Result<Opened> open(const Source& source, const Params& params) {
   if (is_file(source.bytes)) return open_file(source, params);
   const auto blob = blob_of(source.bytes);
   if (!blob) return damaged(source, kName, blob.error());
-  Opened opened = one_filter(source, kName, filter_over({{blob->table}}));
-  if (blob->size != source.bytes.size())
-    opened.notes.push_back(std::to_string(source.bytes.size() - blob->size) + " bytes after the blocks");
-  return opened;
+  if (blob->size != source.bytes.size()) {
+    return damaged(source, kName,
+                   bad(Errc::bad_parameter, kName, source.bytes.size() - blob->size, " bytes after the blocks"));
+  }
+  return one_filter(source, kName, filter_over({{blob->table}}));
 }
 
 Sniffed sniff(const Source& source) noexcept {

@@ -46,16 +46,19 @@ Result<Parts> parts_of(Bytes bytes, const Params* params) {
   }
   if (block == 0 || block > XorGeometry::kMostBlock)
     return bad(Errc::bad_parameter, kName<F>, "blocks of ", block, " fingerprints");
-  // Packed they never take as much: a bit each is added, and at least every sixth is left out.
-  const bool fits = in.rest().size() / sizeof(F) >= 3 * block;
-  const bool packed = params != nullptr && params->given("packed") ? params->flag("packed") : !fits;
-  return Parts{.format = kName<F>, .geometry = {seed, block}, .rest = in.rest(), .packed = packed};
+  const XorGeometry geometry{seed, block};
+  const bool told = params != nullptr && params->given("packed");
+  const auto keys = static_cast<std::uint64_t>(std::max(2.0, geometry.keys()));
+  const bool packed =
+      told ? params->flag("packed")
+           : !are_slots<F>(in.rest(), geometry.slots(), false) && seem_packed<F>(in.rest(), geometry.slots(), keys);
+  return Parts{.format = kName<F>, .geometry = geometry, .rest = in.rest(), .packed = packed};
 }
 
 template <class F>
 Sniffed sniff(const Source& source) noexcept {
   const auto parts = parts_of<F>(source.bytes, nullptr);
-  return parts && fingerprint_bytes<F>(*parts) == parts->rest.size() ? Sniffed::certain : Sniffed::no;
+  return parts && are_slots<F>(parts->rest, parts->geometry.slots(), parts->packed) ? Sniffed::certain : Sniffed::no;
 }
 
 template <class F>
