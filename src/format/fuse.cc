@@ -115,6 +115,8 @@ Result<Parts> parts_of(Bytes bytes, const Params* params) {
     return params->flag("packed") ? packed_parts<F>(bytes, head) : plain_parts<F>(bytes, head);
   auto packed = packed_parts<F>(bytes, head);
   if (packed && !head.agrees() && seem_packed<F>(packed->rest, packed->geometry.slots(), *packed->keys)) return packed;
+  if (!head.is_short && !head.agrees())
+    return bad(Errc::bad_parameter, kName<F>, bytes.size(), " bytes fit neither a plain header nor a packed one");
   return plain_parts<F>(bytes, head);
 }
 
