@@ -6,8 +6,6 @@
 //   base and step are the second and the first half of h; before version ma, the first and the second
 //
 // Which of the four it is, only the file name tells: na-1-big-Filter.db.
-#include <charconv>
-
 #include "format/classic.h"
 #include "format/registry.h"
 #include "hash/murmur3.h"
@@ -17,7 +15,6 @@ namespace {
 
 constexpr std::string_view kName = "cassandra";
 constexpr std::uint64_t kHeader = 8;
-constexpr std::uint64_t kMostWords = 0x7fffffff;
 
 struct Version {
   bool old_words = false;
@@ -71,40 +68,31 @@ Version version_of(const Source& source, const Params& params) {
   return version;
 }
 
-struct Head {
-  ClassicParts parts;
-  bool is_short;
-};
-Head head_of(Bytes bytes) {
+ClassicParts parts_of(Bytes bytes) {
   Reader in(bytes);
-  ClassicParts parts{.format = kName, .table = {}, .bits = 0, .probes = in.be<std::uint32_t>(), .unit = 64};
-  parts.bits = std::uint64_t{64} * in.be<std::uint32_t>();
-  parts.table = in.rest();
-  return {parts, in.is_short()};
+  ClassicParts parts{.format = kName, .unit = 64};
+  parts.probes = in.be<std::uint32_t>();
+  const auto words = in.be<std::uint32_t>();
+  parts.bits = std::uint64_t{64} * words;
+  parts.end_header(in, kHeader);
+  parts.require(words <= kMostInt, Errc::bad_parameter, words, " words, more than an int has");
+  return parts;
 }
 
 Sniffed sniff(const Source& source) noexcept {
-  const bool named = ends_with(source.file_name, "-Filter.db");
-  if (source.bytes.empty()) return named ? Sniffed::by_name : Sniffed::no;
-  const Head head = head_of(source.bytes);
-  if (!head.is_short && is_exact(head.parts)) return Sniffed::certain;
-  return named ? Sniffed::by_name : Sniffed::no;
+  if (sniff_classic<parts_of>(source) == Sniffed::certain) return Sniffed::certain;
+  return ends_with(source.file_name, "-Filter.db") ? Sniffed::by_name : Sniffed::no;
 }
 
 Result<Opened> open(const Source& source, const Params& params) {
   // fp_chance = 1: the component is missing or empty.
   if (source.bytes.empty()) return one_filter(source, kName, always(true, kName, "not built"));
-  Head head = head_of(source.bytes);
-  if (head.is_short) return short_header(source, kName, kHeader);
-  if (head.parts.bits > 64 * kMostWords)
-    return damaged(source, kName,
-                   bad(Errc::bad_parameter, kName, head.parts.bits / 64, " words, more than an int has"));
+  ClassicParts parts = parts_of(source.bytes);
   const Version version = version_of(source, params);
-  head.parts.more = {{"format", version.old_words ? "old (before na)" : "new (na and later)"},
-                     {"hash order", version.old_hash ? "old (before ma)" : "second half is the base"}};
-  auto opened = version.old_words
-                    ? open_classic(source, std::move(head.parts), CassandraScheme<true>{version.old_hash})
-                    : open_classic(source, std::move(head.parts), CassandraScheme<false>{version.old_hash});
+  parts.more = {{"format", version.old_words ? "old (before na)" : "new (na and later)"},
+                {"hash order", version.old_hash ? "old (before ma)" : "second half is the base"}};
+  auto opened = version.old_words ? open_classic(source, std::move(parts), CassandraScheme<true>{version.old_hash})
+                                  : open_classic(source, std::move(parts), CassandraScheme<false>{version.old_hash});
   if (opened && !params.given("format") && !version_of(source.file_name))
     opened->notes.emplace_back("no version in the file name: read as version na or later");
   return opened;
@@ -144,7 +132,7 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   if (params.real("fp_chance") >= 1) return Buffer{};
   const Spec spec = spec_of(params.real("fp_chance"));
   const double wanted = static_cast<double>(params.count_or("sized_for", keys.size())) * spec.buckets + 20;
-  const auto bits = whole_bits(kName, wanted, 64 * kMostWords);
+  const auto bits = whole_bits(kName, wanted, 64 * kMostInt);
   if (!bits) return bits.error();
   const std::uint64_t bytes = table_bytes(*bits, 64);
   const auto probes = static_cast<std::uint32_t>(spec.probes);

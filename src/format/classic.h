@@ -27,6 +27,9 @@ namespace perhaps::format {
 // A key costs one probe each: more than these are no filter but an attack on whoever asks it.
 inline constexpr std::uint64_t kMostProbes = 1024;
 
+// What Java counts words and bits with.
+inline constexpr std::uint64_t kMostInt = 0x7fffffff;
+
 // Bit p of 64-bit words that are stored big-endian is bit p ^ 56 of the bytes.
 inline constexpr std::uint64_t kBigEndianWords = 56;
 
@@ -67,19 +70,33 @@ constexpr std::uint64_t table_bytes(std::uint64_t bits, std::uint64_t unit = 8) 
 // What a codec found in the header.
 struct ClassicParts {
   std::string_view format;
-  Bytes table;
-  std::uint64_t bits;      // the modulus
-  std::uint64_t probes;    // 0: every key is *perhaps* in it
-  std::uint64_t unit = 8;  // in bits; the unused bits of the last one are 0
+  Bytes table{};
+  std::uint64_t bits = 0;    // the modulus
+  std::uint64_t probes = 0;  // 0: every key is *perhaps* in it
+  std::uint64_t unit = 8;    // in bits; the unused bits of the last one are 0
   std::optional<std::uint64_t> keys{};
   std::optional<std::uint64_t> capacity{};
   std::vector<std::pair<std::string, std::string>> more{};
+  std::optional<Error> wrong{};  // the first that was found
+
+  // The table is what follows the header that was read.
+  void end_header(const Reader& in, std::uint64_t header) {
+    table = in.rest();
+    require(!in.is_short(), Errc::truncated, "ends inside its header of ", header, " bytes");
+  }
+  template <class... Text>
+  void require(bool good, Errc code, const Text&... text) {
+    if (!good && !wrong) wrong = bad(code, format, text...);
+  }
 };
 
-// Numbers that random bytes would hardly make agree: for sniff().
-inline bool is_exact(const ClassicParts& parts) noexcept {
-  return parts.bits != 0 && parts.probes != 0 && parts.probes <= kMostProbes &&
-         parts.table.size() == table_bytes(parts.bits, parts.unit);
+// Lengths that other bytes would hardly agree with.
+template <auto kPartsOf>
+Sniffed sniff_classic(const Source& source) noexcept {
+  const ClassicParts& parts = kPartsOf(source.bytes);
+  const bool agrees = !parts.wrong && parts.bits != 0 && parts.probes != 0 && parts.probes <= kMostProbes &&
+                      parts.table.size() == table_bytes(parts.bits, parts.unit);
+  return agrees ? Sniffed::certain : Sniffed::no;
 }
 
 template <class Scheme>
@@ -159,6 +176,7 @@ class ClassicFilter final : public AnyFilter {
 template <class Scheme>
 Result<Opened> open_classic(const Source& source, ClassicParts parts, Scheme scheme = {}) {
   const std::string_view format = parts.format;
+  if (parts.wrong) return damaged(source, format, *std::move(parts.wrong));
   if (parts.bits == 0) return damaged(source, format, bad(Errc::bad_parameter, format, "0 bits"));
   const std::uint64_t bytes = table_bytes(parts.bits, parts.unit);
   if (bytes > parts.table.size()) {

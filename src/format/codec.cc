@@ -77,11 +77,6 @@ Result<Opened> damaged(const Source& source, std::string_view format, Error why)
   return opened;
 }
 
-Result<Opened> short_header(const Source& source, std::string_view format, std::uint64_t header) {
-  return damaged(source, format,
-                 bad(Errc::truncated, format, "a header of ", header, " bytes, and there are ", source.bytes.size()));
-}
-
 Result<Opened> open_part(const Source& source, std::string_view format, const Codec& part, std::uint64_t offset,
                          std::uint64_t size) {
   const Source inner{.bytes = source.bytes.subspan(offset, size), .file_name = {}, .on_damage = source.on_damage};

@@ -103,9 +103,6 @@ Opened one_filter(const Source& source, std::string_view format, std::shared_ptr
 // Damage was seen: the error itself, or a filter that answers *perhaps* and a note that says why.
 Result<Opened> damaged(const Source& source, std::string_view format, Error why);
 
-// The source ends inside its header of `header` bytes.
-Result<Opened> short_header(const Source& source, std::string_view format, std::uint64_t header);
-
 // The one filter of a file, that lies in it in a format of its own.  REQUIRES: offset + size <= source.bytes.size()
 Result<Opened> open_part(const Source& source, std::string_view format, const Codec& part, std::uint64_t offset,
                          std::uint64_t size);

@@ -20,6 +20,12 @@ constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kFamily = 21;
 constexpr std::uint8_t kEmptyFlag = 4;
 
+std::uint64_t ones_in(Bytes words) noexcept {
+  std::uint64_t ones = 0;
+  for (Reader in(words); !in.rest().empty();) ones += static_cast<std::uint64_t>(std::popcount(in.le<std::uint64_t>()));
+  return ones;
+}
+
 struct DataSketchesScheme {
   using word = StartAndStep;
   using Plan = DoubleHashing<fold::drop_lowest>;
@@ -42,64 +48,49 @@ constexpr Param kParams[] = {
     {"bit_count_known", "whether the set bits were counted before writing", Param::Type::flag, "false"},
 };
 
-struct Head {
-  std::uint8_t longs;
-  std::uint8_t version;
-  std::uint8_t family;
-  std::uint8_t flags;
-  std::uint64_t seed;
-  std::uint64_t set = 0;
-  ClassicParts parts;
-  bool is_short;
-
-  bool is_empty() const noexcept { return (flags & kEmptyFlag) != 0; }
-  bool is_known() const noexcept { return version == kVersion && family == kFamily && longs == (is_empty() ? 3 : 4); }
+struct Head : ClassicParts {
+  std::uint64_t seed = 0;
+  bool is_empty = false;
 };
 Head head_of(Bytes bytes) {
   Reader in(bytes);
-  Head head{};
-  head.longs = in.le<std::uint8_t>();
-  head.version = in.le<std::uint8_t>();
-  head.family = in.le<std::uint8_t>();
-  head.flags = in.le<std::uint8_t>();
-  head.parts = {.format = kName, .table = {}, .bits = 0, .probes = in.le<std::uint16_t>()};
+  Head head{{.format = kName, .unit = 64}};
+  const auto longs = in.le<std::uint8_t>();
+  const auto version = in.le<std::uint8_t>();
+  const auto family = in.le<std::uint8_t>();
+  const auto flags = in.le<std::uint8_t>();
+  head.probes = in.le<std::uint16_t>();
   in.take(2);
   head.seed = in.le<std::uint64_t>();
-  head.parts.bits = std::uint64_t{64} * in.le<std::uint32_t>();
+  head.bits = std::uint64_t{64} * in.le<std::uint32_t>();
   in.take(4);
-  if (!head.is_empty()) head.set = in.le<std::uint64_t>();
-  head.parts.table = in.rest();
-  head.is_short = in.is_short();
+  head.is_empty = (flags & kEmptyFlag) != 0;
+  const std::uint64_t set = head.is_empty ? kNotCounted : in.le<std::uint64_t>();
+  head.end_header(in, head.is_empty ? 24 : 32);
+  head.require(version == kVersion && family == kFamily, Errc::bad_version, "version ", version, " of family ", family,
+               " is not known");
+  head.require(longs == (head.is_empty ? 3 : 4), Errc::bad_parameter, longs, " longs and flags ", flags,
+               " do not agree");
+  const std::uint64_t size = table_bytes(head.bits, 64);
+  if (set != kNotCounted && size <= head.table.size()) {
+    const std::uint64_t counted = ones_in(head.table.first(size));
+    head.require(counted == set, Errc::bad_checksum, set, " set bits promised, and there are ", counted);
+  }
   return head;
 }
 
 Sniffed sniff(const Source& source) noexcept {
   const Head head = head_of(source.bytes);
-  if (head.is_short || !head.is_known()) return Sniffed::no;
-  const bool agrees = head.is_empty() ? head.parts.bits != 0 : is_exact(head.parts);
-  return agrees ? Sniffed::certain : Sniffed::no;
+  if (!head.is_empty) return sniff_classic<head_of>(source);
+  return !head.wrong && head.bits != 0 ? Sniffed::certain : Sniffed::no;
 }
 
 Result<Opened> open(const Source& source, const Params&) {
   Head head = head_of(source.bytes);
-  if (source.bytes.size() >= 4 && !head.is_known()) {
-    return damaged(source, kName,
-                   bad(Errc::bad_version, kName, "longs ", head.longs, ", version ", head.version, ", family ",
-                       head.family, ", flags ", head.flags, " do not agree"));
-  }
-  if (head.is_short) return short_header(source, kName, head.is_empty() ? 24 : 32);
-  if (head.is_empty()) return one_filter(source, kName, always(false, kName, "empty"));
-  const std::uint64_t bytes = table_bytes(head.parts.bits);
-  if (head.set != kNotCounted && bytes <= head.parts.table.size()) {
-    const auto counted = static_cast<std::uint64_t>(
-        std::llround(fill_of(head.parts.table.first(bytes), head.parts.bits) * static_cast<double>(head.parts.bits)));
-    if (counted != head.set) {
-      return damaged(source, kName,
-                     bad(Errc::bad_checksum, kName, head.set, " set bits promised, and there are ", counted));
-    }
-  }
-  head.parts.more = {{"seed", std::to_string(head.seed)}};
-  return open_classic(source, std::move(head.parts), DataSketchesScheme{head.seed});
+  if (head.is_empty && !head.wrong) return one_filter(source, kName, always(false, kName, "empty"));
+  head.more = {{"seed", std::to_string(head.seed)}};
+  const DataSketchesScheme scheme{head.seed};
+  return open_classic(source, std::move(head), scheme);
 }
 
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
@@ -120,8 +111,7 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   Buffer table(bytes);
   fill_classic(std::span(table), 8 * bytes, static_cast<std::uint64_t>(probes), keys,
                DataSketchesScheme{params.count("seed")});
-  std::uint64_t set = 0;
-  for (const std::byte b : table) set += static_cast<std::uint64_t>(std::popcount(std::to_integer<unsigned>(b)));
+  const std::uint64_t set = ones_in(table);
   const bool is_empty = set == 0;
   Writer out;
   out.le(std::uint8_t{is_empty ? std::uint8_t{3} : std::uint8_t{4}}).le(kVersion).le(kFamily);

@@ -14,7 +14,6 @@ namespace perhaps::format {
 namespace {
 
 constexpr std::string_view kName = "dcso";
-constexpr std::uint64_t kHeader = 48;
 
 struct DcsoScheme {
   static constexpr std::uint64_t kPrime = 18446744073709551557u;
@@ -43,42 +42,33 @@ constexpr Param kParams[] = {
     {"p", "false-positive rate", Param::Type::real, "0.01", 1e-300, 0.999, {}, Param::Means::fpr},
 };
 
-struct Head {
+struct Head : ClassicParts {
   std::uint64_t flags;
-  double p;
-  ClassicParts parts;
-  bool is_short;
+  double p = 0;
 };
 Head head_of(Bytes bytes) {
   Reader in(bytes);
-  Head head{};
-  head.flags = in.le<std::uint64_t>();
-  head.parts = {.format = kName, .table = {}, .bits = 0, .probes = 0, .unit = 64};
-  head.parts.capacity = in.le<std::uint64_t>();
+  Head head{{.format = kName, .unit = 64}, in.le<std::uint64_t>()};
+  head.capacity = in.le<std::uint64_t>();
   head.p = std::bit_cast<double>(in.le<std::uint64_t>());
-  head.parts.probes = in.le<std::uint64_t>();
-  head.parts.bits = in.le<std::uint64_t>();
-  head.parts.keys = in.le<std::uint64_t>();
-  head.parts.table = in.rest();
-  head.is_short = in.is_short();
+  head.probes = in.le<std::uint64_t>();
+  head.bits = in.le<std::uint64_t>();
+  head.keys = in.le<std::uint64_t>();
+  head.end_header(in, 48);
+  head.require((head.flags & 0xff) == 1, Errc::bad_version, "version ", head.flags & 0xff, " is not known");
   return head;
 }
 
 // What follows the table is free, so its length says little; flags, rate and numbers together say enough.
 Sniffed sniff(const Source& source) noexcept {
   const Head head = head_of(source.bytes);
-  const bool agrees = !head.is_short && head.flags == 1 && head.p > 0 && head.p < 1 && head.parts.probes >= 1 &&
-                      head.parts.probes <= kMostProbes && head.parts.bits != 0 &&
-                      head.parts.table.size() >= table_bytes(head.parts.bits, 64);
+  const bool agrees = !head.wrong && head.flags == 1 && head.p > 0 && head.p < 1 && head.probes >= 1 &&
+                      head.probes <= kMostProbes && head.bits != 0 && head.table.size() >= table_bytes(head.bits, 64);
   return agrees ? Sniffed::certain : Sniffed::no;
 }
 
 Result<Opened> open(const Source& source, const Params&) {
-  Head head = head_of(source.bytes);
-  if (source.bytes.size() >= 8 && (head.flags & 0xff) != 1)
-    return damaged(source, kName, bad(Errc::bad_version, kName, "version ", head.flags & 0xff, " is not known"));
-  if (head.is_short) return short_header(source, kName, kHeader);
-  return open_classic<DcsoScheme>(source, std::move(head.parts));
+  return open_classic<DcsoScheme>(source, head_of(source.bytes));
 }
 
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {

@@ -12,7 +12,6 @@ namespace perhaps::format {
 namespace {
 
 constexpr std::string_view kName = "go_bloom";
-constexpr std::uint64_t kHeader = 24;
 
 template <std::uint64_t kOrder>
 struct GoScheme {
@@ -43,40 +42,26 @@ constexpr Param kParams[] = {
     {"k", "probes, instead of n and fp", Param::Type::count, "", 0, kMostProbes},
 };
 
-struct Head {
-  ClassicParts parts;
-  std::uint64_t length;  // the second count, as if it were big-endian
-  bool is_short;
-
-  bool is_little() const noexcept { return length != parts.bits && swapped(length) == parts.bits; }
-  bool agrees() const noexcept { return length == parts.bits || is_little(); }
+struct Head : ClassicParts {
+  bool is_little = false;
 };
 Head head_of(Bytes bytes) {
   Reader in(bytes);
-  Head head{};
-  head.parts = {.format = kName, .table = {}, .bits = in.be<std::uint64_t>(), .probes = 0, .unit = 64};
-  head.parts.probes = in.be<std::uint64_t>();
-  head.length = in.be<std::uint64_t>();
-  head.parts.table = in.rest();
-  head.is_short = in.is_short();
+  Head head{{.format = kName, .unit = 64}};
+  head.bits = in.be<std::uint64_t>();
+  head.probes = in.be<std::uint64_t>();
+  const auto again = in.be<std::uint64_t>();
+  head.is_little = again != head.bits && swapped(again) == head.bits;
+  head.end_header(in, 24);
+  head.require(again == head.bits || head.is_little, Errc::bad_parameter, head.bits, " bits, and then ", again);
   return head;
-}
-
-Sniffed sniff(const Source& source) noexcept {
-  const Head head = head_of(source.bytes);
-  return !head.is_short && head.agrees() && is_exact(head.parts) ? Sniffed::certain : Sniffed::no;
 }
 
 Result<Opened> open(const Source& source, const Params&) {
   Head head = head_of(source.bytes);
-  if (head.is_short) return short_header(source, kName, kHeader);
-  if (!head.agrees()) {
-    return damaged(source, kName,
-                   bad(Errc::bad_parameter, kName, head.parts.bits, " bits, and then ", head.length, " bits"));
-  }
-  head.parts.more = {{"words", head.is_little() ? "little-endian" : "big-endian"}};
-  return head.is_little() ? open_classic<GoScheme<0>>(source, std::move(head.parts))
-                          : open_classic<GoScheme<kBigEndianWords>>(source, std::move(head.parts));
+  head.more = {{"words", head.is_little ? "little-endian" : "big-endian"}};
+  return head.is_little ? open_classic<GoScheme<0>>(source, std::move(head))
+                        : open_classic<GoScheme<kBigEndianWords>>(source, std::move(head));
 }
 
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
@@ -102,6 +87,7 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
 
 }  // namespace
 
-constinit const Codec kGoBloom{kName, "bits-and-blooms/bloom of Go", kParams, sniff, open, build, nullptr};
+constinit const Codec kGoBloom{kName,  "bits-and-blooms/bloom of Go", kParams, sniff_classic<head_of>, open, build,
+                               nullptr};
 
 }  // namespace perhaps::format

@@ -5,6 +5,8 @@
 //   strategy 1 (MURMUR128_MITZ_64): position i = (h.first + i * h.second) without its sign bit, mod bits
 //   strategy 0 (MURMUR128_MITZ_32): position i = low32(h.first) + (i + 1) * high32(h.first) in 32 bits, its complement
 //                                   if that is negative, mod bits
+#include <charconv>
+
 #include "format/classic.h"
 #include "format/registry.h"
 #include "hash/murmur3.h"
@@ -13,7 +15,6 @@ namespace perhaps::format {
 namespace {
 
 constexpr std::string_view kName = "guava";
-constexpr std::uint64_t kHeader = 6;
 
 struct Guava64 {
   using word = StartAndStep;
@@ -39,51 +40,48 @@ constexpr Param kParams[] = {
     {"expected_insertions", "keys it is sized for", Param::Type::count, "", 0, 1e12, {}, Param::Means::keys},
     {"fpp", "false-positive rate", Param::Type::real, "0.03", 1e-77, 0.999, {}, Param::Means::fpr},
     {"strategy", "1 = 64 bits, 0 = the older 32 bits", Param::Type::count, "1", 0, 1},
-    {"guava", "version; from 33.4 the probes follow from fpp alone", Param::Type::real, "31.1", 11, 1000},
+    {"guava", "version; from 33.4 on the probes follow from fpp alone", Param::Type::word, "31.1"},
 };
 
-struct Head {
+struct Head : ClassicParts {
   std::uint8_t strategy;
-  std::uint8_t probes;
-  std::uint64_t bits;
-  Bytes rest;
-  bool is_short;
 };
-Head head_of(Bytes bytes) noexcept {
+Head head_of(Bytes bytes) {
   Reader in(bytes);
-  Head head{};
-  head.strategy = in.le<std::uint8_t>();
+  Head head{{.format = kName, .unit = 64}, in.le<std::uint8_t>()};
   head.probes = in.le<std::uint8_t>();
-  head.bits = std::uint64_t{64} * in.be<std::uint32_t>();
-  head.rest = in.rest();
-  head.is_short = in.is_short();
+  const auto words = in.be<std::uint32_t>();
+  head.bits = std::uint64_t{64} * words;
+  head.end_header(in, 6);
+  head.require(head.strategy <= 1, Errc::bad_parameter, "strategy ", head.strategy, " is not known");
+  head.require(words <= kMostInt, Errc::bad_parameter, words, " words, more than an int has");
   return head;
 }
 
-Sniffed sniff(const Source& source) noexcept {
-  const Head head = head_of(source.bytes);
-  const bool agrees =
-      !head.is_short && head.strategy <= 1 && head.probes != 0 && head.bits != 0 && head.rest.size() == head.bits / 8;
-  return agrees ? Sniffed::certain : Sniffed::no;
+Result<Opened> open(const Source& source, const Params&) {
+  Head head = head_of(source.bytes);
+  head.more = {{"strategy", head.strategy == 1 ? "1, 64 bits" : "0, 32 bits"}};
+  return head.strategy == 1 ? open_classic<Guava64>(source, std::move(head))
+                            : open_classic<Guava32>(source, std::move(head));
 }
 
-Result<Opened> open(const Source& source, const Params&) {
-  const Head head = head_of(source.bytes);
-  if (head.is_short) return short_header(source, kName, kHeader);
-  if (head.strategy > 1)
-    return damaged(source, kName, bad(Errc::bad_parameter, kName, "strategy ", head.strategy, " is not known"));
-  ClassicParts parts{.format = kName, .table = head.rest, .bits = head.bits, .probes = head.probes, .unit = 64};
-  return head.strategy == 1 ? open_classic<Guava64>(source, std::move(parts))
-                            : open_classic<Guava32>(source, std::move(parts));
+// "31.1", "33.4.0-jre"
+bool is_from_33_4(std::string_view version) noexcept {
+  unsigned major = 0;
+  unsigned minor = 0;
+  const char* const end = version.data() + version.size();
+  const char* const dot = std::from_chars(version.data(), end, major).ptr;
+  if (dot != end) std::from_chars(dot + 1, end, minor);
+  return major > 33 || (major == 33 && minor >= 4);
 }
 
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   const auto n = static_cast<double>(std::max<std::uint64_t>(params.count_or("expected_insertions", keys.size()), 1));
   const double fpp = params.real("fpp");
-  const auto bits = whole_bits(kName, std::floor(optimal_bits(n, fpp)), std::uint64_t{64} * 0x7fffffff);
+  const auto bits = whole_bits(kName, std::floor(optimal_bits(n, fpp)), 64 * kMostInt);
   if (!bits) return bits.error();
-  const double wanted =
-      params.real("guava") < 33.4 ? static_cast<double>(*bits) / n * std::log(2.0) : -std::log(fpp) / std::log(2.0);
+  const double wanted = is_from_33_4(params.word("guava")) ? -std::log(fpp) / std::log(2.0)
+                                                           : static_cast<double>(*bits) / n * std::log(2.0);
   const auto probes = static_cast<std::uint64_t>(std::max(1.0, std::floor(wanted + 0.5)));
   if (probes > 255) return bad(Errc::bad_parameter, kName, probes, " probes are too many");
   const std::uint64_t bytes = table_bytes(*bits, 64);
@@ -101,6 +99,7 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
 
 }  // namespace
 
-constinit const Codec kGuava{kName, "BloomFilter.writeTo of Guava", kParams, sniff, open, build, nullptr};
+constinit const Codec kGuava{kName,  "BloomFilter.writeTo of Guava", kParams, sniff_classic<head_of>, open, build,
+                             nullptr};
 
 }  // namespace perhaps::format

@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::string_view kName = "hadoop";
 constexpr std::uint32_t kVersion = 0xffffffff;
-constexpr std::uint64_t kMostInt = 0x7fffffff;
 
 template <auto kHash>
 struct HadoopScheme {
@@ -49,46 +48,28 @@ constexpr Param kParams[] = {
     {"hashType", "which hash", Param::Type::word, "murmur", 0, 0, "murmur|jenkins"},
 };
 
-struct Head {
-  std::uint32_t first;
+struct Head : ClassicParts {
   std::uint8_t hash = 0;
-  ClassicParts parts;
-  bool is_short;
-
-  bool is_known() const noexcept {
-    return (first == kVersion || (first >= 1 && first <= kMostInt)) && hash <= 1 && parts.bits <= kMostInt;
-  }
 };
 Head head_of(Bytes bytes) {
   Reader in(bytes);
-  Head head{};
-  head.first = in.be<std::uint32_t>();
-  head.parts = {.format = kName, .table = {}, .bits = 0, .probes = head.first};
-  if (head.first == kVersion) {
-    head.parts.probes = in.be<std::uint32_t>();
-    head.hash = in.le<std::uint8_t>();
-  }
-  head.parts.bits = in.be<std::uint32_t>();
-  head.parts.table = in.rest();
-  head.is_short = in.is_short();
+  Head head{{.format = kName}};
+  const auto first = in.be<std::uint32_t>();
+  head.probes = first == kVersion ? in.be<std::uint32_t>() : first;
+  if (first == kVersion) head.hash = in.le<std::uint8_t>();
+  head.bits = in.be<std::uint32_t>();
+  head.end_header(in, first == kVersion ? 13 : 8);
+  head.require(first == kVersion || first <= kMostInt, Errc::bad_version, "version ", static_cast<std::int32_t>(first),
+               " is not known");
+  head.require(head.hash <= 1, Errc::bad_parameter, "hash ", head.hash, " is not known");
+  head.require(head.bits <= kMostInt, Errc::bad_parameter, head.bits, " bits, more than an int has");
   return head;
-}
-
-Sniffed sniff(const Source& source) noexcept {
-  const Head head = head_of(source.bytes);
-  return !head.is_short && head.is_known() && is_exact(head.parts) ? Sniffed::certain : Sniffed::no;
 }
 
 Result<Opened> open(const Source& source, const Params&) {
   Head head = head_of(source.bytes);
-  if (head.is_short) return short_header(source, kName, head.first == kVersion ? 13 : 8);
-  if (!head.is_known()) {
-    return damaged(source, kName,
-                   bad(Errc::bad_parameter, kName, "version ", static_cast<std::int32_t>(head.first), ", hash ",
-                       head.hash, ", ", head.parts.bits, " bits: one of them is not known"));
-  }
-  return head.hash == 0 ? open_classic<Jenkins>(source, std::move(head.parts))
-                        : open_classic<Murmur>(source, std::move(head.parts));
+  return head.hash == 0 ? open_classic<Jenkins>(source, std::move(head))
+                        : open_classic<Murmur>(source, std::move(head));
 }
 
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
@@ -117,6 +98,7 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
 
 }  // namespace
 
-constinit const Codec kHadoop{kName, "BloomFilter.write of Hadoop's util.bloom", kParams, sniff, open, build, nullptr};
+constinit const Codec kHadoop{
+    kName, "BloomFilter.write of Hadoop's util.bloom", kParams, sniff_classic<head_of>, open, build, nullptr};
 
 }  // namespace perhaps::format

@@ -10,7 +10,6 @@ namespace perhaps::format {
 namespace {
 
 constexpr std::string_view kName = "lab";
-constexpr std::uint64_t kHeader = 12;
 
 struct LabScheme {
   using word = StartAndStep;
@@ -27,28 +26,21 @@ constexpr Param kParams[] = {
     {"fpr", "false-positive rate", Param::Type::real, "0.01", 1e-12, 0.999, {}, Param::Means::fpr},
 };
 
-Sniffed sniff(const Source& source) noexcept {
-  Reader in(source.bytes);
-  const auto probes = in.le<std::uint32_t>();
-  const auto bits = in.le<std::uint64_t>();
-  const bool agrees =
-      !in.is_short() && probes >= 1 && probes <= 30 && bits >= 1 && in.rest().size() == table_bytes(bits);
-  return agrees ? Sniffed::certain : Sniffed::no;
+ClassicParts parts_of(Bytes bytes) {
+  Reader in(bytes);
+  ClassicParts parts{.format = kName};
+  parts.probes = in.le<std::uint32_t>();
+  parts.bits = in.le<std::uint64_t>();
+  parts.end_header(in, 12);
+  const std::uint64_t expected = table_bytes(parts.bits);
+  parts.require(parts.table.size() == expected, Errc::bad_parameter, parts.bits, " bits are ", expected,
+                " bytes, and there are ", parts.table.size());
+  parts.require(parts.probes != 0, Errc::bad_parameter, "0 probes");
+  return parts;
 }
 
 Result<Opened> open(const Source& source, const Params&) {
-  Reader in(source.bytes);
-  const auto probes = in.le<std::uint32_t>();
-  const auto bits = in.le<std::uint64_t>();
-  const std::uint64_t bytes = table_bytes(bits);
-  if (in.is_short()) return short_header(source, kName, kHeader);
-  if (probes == 0) return damaged(source, kName, bad(Errc::bad_parameter, kName, "0 probes"));
-  if (in.rest().size() != bytes) {
-    return damaged(
-        source, kName,
-        bad(Errc::bad_parameter, kName, bits, " bits are ", bytes, " bytes, and there are ", in.rest().size()));
-  }
-  return open_classic<LabScheme>(source, {.format = kName, .table = in.rest(), .bits = bits, .probes = probes});
+  return open_classic<LabScheme>(source, parts_of(source.bytes));
 }
 
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
@@ -64,7 +56,8 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
 
 }  // namespace
 
-constinit const Codec kLab{kName,  "k, m and bits, as a public database lab writes them", kParams, sniff, open, build,
-                           nullptr};
+constinit const Codec kLab{
+    kName,  "k, m and bits, as a public database lab writes them", kParams, sniff_classic<parts_of>, open, build,
+    nullptr};
 
 }  // namespace perhaps::format

@@ -10,7 +10,6 @@ namespace perhaps::format {
 namespace {
 
 constexpr std::string_view kName = "mmh3";
-constexpr std::uint64_t kHeader = 8;
 
 struct Mmh3Scheme {
   using word = Bytes;  // every position is a hash of its own
@@ -40,27 +39,17 @@ constexpr Param kParams[] = {
     {"k", "probes, instead of what m and n make of them", Param::Type::count, "", 1, kMostProbes},
 };
 
-struct Head {
-  ClassicParts parts;
-  bool is_short;
-};
-Head head_of(Bytes bytes) {
+ClassicParts parts_of(Bytes bytes) {
   Reader in(bytes);
-  ClassicParts parts{.format = kName, .table = {}, .bits = in.le<std::uint32_t>(), .probes = 0};
+  ClassicParts parts{.format = kName};
+  parts.bits = in.le<std::uint32_t>();
   parts.probes = in.le<std::uint32_t>();
-  parts.table = in.rest();
-  return {std::move(parts), in.is_short()};
-}
-
-Sniffed sniff(const Source& source) noexcept {
-  const Head head = head_of(source.bytes);
-  return !head.is_short && is_exact(head.parts) ? Sniffed::certain : Sniffed::no;
+  parts.end_header(in, 8);
+  return parts;
 }
 
 Result<Opened> open(const Source& source, const Params&) {
-  Head head = head_of(source.bytes);
-  if (head.is_short) return short_header(source, kName, kHeader);
-  return open_classic<Mmh3Scheme>(source, std::move(head.parts));
+  return open_classic<Mmh3Scheme>(source, parts_of(source.bytes));
 }
 
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
@@ -78,6 +67,7 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
 
 }  // namespace
 
-constinit const Codec kMmh3{kName, "what Python tutorials write with mmh3", kParams, sniff, open, build, nullptr};
+constinit const Codec kMmh3{
+    kName, "what Python tutorials write with mmh3", kParams, sniff_classic<parts_of>, open, build, nullptr};
 
 }  // namespace perhaps::format

@@ -27,35 +27,23 @@ constexpr Param kParams[] = {
     {"bits_per_key", "bits a key", Param::Type::count, "10", 0, 1000, {}, Param::Means::bits_per_key},
 };
 
-struct Head {
-  std::uint32_t probes;
-  std::uint64_t bits;
-  Bytes rest;
-  bool is_short;
-};
-Head head_of(Bytes bytes) noexcept {
+ClassicParts parts_of(Bytes bytes) {
   Reader in(bytes);
-  Head head{};
-  head.probes = in.le<std::uint32_t>();
-  head.bits = in.le<std::uint64_t>();
-  head.rest = in.rest();
-  head.is_short = in.is_short();
-  return head;
+  ClassicParts parts{.format = kName};
+  parts.probes = in.le<std::uint32_t>();
+  parts.bits = in.le<std::uint64_t>();
+  parts.end_header(in, 12);
+  return parts;
 }
 
 Sniffed sniff(const Source& source) noexcept {
-  const Head head = head_of(source.bytes);
-  const bool agrees = !head.is_short && head.probes >= 1 && head.probes <= kMostProbes &&
-                      std::has_single_bit(head.bits) && head.rest.size() == table_bytes(head.bits);
-  return agrees ? Sniffed::certain : Sniffed::no;
+  return std::has_single_bit(parts_of(source.bytes).bits) ? sniff_classic<parts_of>(source) : Sniffed::no;
 }
 
 Result<Opened> open(const Source& source, const Params&) {
-  const Head head = head_of(source.bytes);
-  if (head.is_short) return short_header(source, kName, 12);
-  if (head.bits == 0) return one_filter(source, kName, always(false, kName, "empty"));
-  return open_classic<NoriScheme>(source,
-                                  {.format = kName, .table = head.rest, .bits = head.bits, .probes = head.probes});
+  ClassicParts parts = parts_of(source.bytes);
+  if (parts.bits == 0 && !parts.wrong) return one_filter(source, kName, always(false, kName, "empty"));
+  return open_classic<NoriScheme>(source, std::move(parts));
 }
 
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {

@@ -69,57 +69,36 @@ constexpr Param kParams[] = {
     {"items", "what keys are", Param::Type::word, "binary", 0, 0, "binary|long"},
 };
 
-struct Head {
+struct Head : ClassicParts {
   std::uint32_t version;
-  std::uint32_t probes;
-  std::uint32_t seed;
-  std::uint32_t words;
-  Bytes rest;
-  bool is_short;
+  std::uint32_t seed = 0;
 };
-Head head_of(Bytes bytes) noexcept {
+Head head_of(Bytes bytes) {
   Reader in(bytes);
-  Head head{};
-  head.version = in.be<std::uint32_t>();
+  Head head{{.format = kName, .unit = 64}, in.be<std::uint32_t>()};
   head.probes = in.be<std::uint32_t>();
   if (head.version == 2) head.seed = in.be<std::uint32_t>();
-  head.words = in.be<std::uint32_t>();
-  head.rest = in.rest();
-  head.is_short = in.is_short();
+  const auto words = in.be<std::uint32_t>();
+  head.bits = std::uint64_t{64} * words;
+  head.end_header(in, head.version == 2 ? 16 : 12);
+  head.require(head.version == 1 || head.version == 2, Errc::bad_version, "version ", head.version, " is not known");
+  head.require(words <= kMostInt, Errc::bad_parameter, words, " words, more than an int has");
   return head;
 }
 
-Sniffed sniff(const Source& source) noexcept {
-  const Head head = head_of(source.bytes);
-  const bool agrees = !head.is_short && (head.version == 1 || head.version == 2) && head.probes >= 1 &&
-                      head.probes <= kMostProbes && head.words != 0 &&
-                      head.rest.size() == std::uint64_t{8} * head.words;
-  return agrees ? Sniffed::certain : Sniffed::no;
-}
-
 Result<Opened> open(const Source& source, const Params& params) {
-  const Head head = head_of(source.bytes);
-  if (source.bytes.size() >= 4 && head.version != 1 && head.version != 2)
-    return damaged(source, kName, bad(Errc::bad_version, kName, "version ", head.version, " is not known"));
-  if (head.is_short) return short_header(source, kName, head.version == 2 ? 16 : 12);
-  if (head.words > 0x7fffffff)
-    return damaged(source, kName, bad(Errc::bad_parameter, kName, head.words, " words, more than an int has"));
-  ClassicParts parts{.format = kName,
-                     .table = head.rest,
-                     .bits = std::uint64_t{64} * head.words,
-                     .probes = head.probes,
-                     .unit = 64,
-                     .more = {{"version", std::to_string(head.version)}}};
+  Head head = head_of(source.bytes);
+  head.more = {{"version", std::to_string(head.version)}};
   const Items items{.are_longs = params.word("items") == "long", .seed = head.seed};
-  return head.version == 1 ? open_classic(source, std::move(parts), Version1{items})
-                           : open_classic(source, std::move(parts), Version2{items});
+  return head.version == 1 ? open_classic(source, std::move(head), Version1{items})
+                           : open_classic(source, std::move(head), Version2{items});
 }
 
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   const auto n = static_cast<double>(params.count_or("expected_items", std::max<std::uint64_t>(keys.size(), 1)));
   const double wanted = std::floor(optimal_bits(n, params.real("fpp")));
   const auto bits = params.given("num_bits") ? Result<std::uint64_t>(params.count("num_bits"))
-                                             : whole_bits(kName, wanted, std::uint64_t{64} * 0x7fffffff);
+                                             : whole_bits(kName, wanted, 64 * kMostInt);
   if (!bits) return bits.error();
   const double seed = params.real("seed");
   if (seed != std::floor(seed)) return bad(Errc::bad_parameter, kName, "a seed is a whole number");
@@ -146,6 +125,7 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
 
 }  // namespace
 
-constinit const Codec kSpark{kName, "BloomFilter of Spark's sketches", kParams, sniff, open, build, nullptr};
+constinit const Codec kSpark{kName,  "BloomFilter of Spark's sketches", kParams, sniff_classic<head_of>, open, build,
+                             nullptr};
 
 }  // namespace perhaps::format
