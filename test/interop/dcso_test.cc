@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 class Dcso : public testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "perhaps-dcso-XXXXXX").string();
+    std::string name = (fs::temp_directory_path() / "perhaps-dcso-").string() + std::string(6, 'X');
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     folder_ = name;
     run("command -v bloom gzip");  // scripts/setup test
