@@ -161,6 +161,8 @@ using ConfigApply = int (*)(Context*, void*, String** error);
   F(SetCommandInfo, int, (CommandHandle*, const CommandInfo*))                                            \
   F(AddACLCategory, int, (Context*, const char*))                                                         \
   F(SetCommandACLCategories, int, (CommandHandle*, const char*))                                          \
+  F(IsKeysPositionRequest, int, (Context*))                                                               \
+  F(KeyAtPos, void, (Context*, int))                                                                      \
   F(WrongArity, int, (Context*))                                                                          \
   F(ReplyWithError, int, (Context*, const char*))                                                         \
   F(ReplyWithSimpleString, int, (Context*, const char*))                                                  \

@@ -177,6 +177,8 @@ def wait_for(condition, seconds=30):
 
 def run(tests):
     """Every test_* of a module; prints and counts."""
+    if not MODULE:
+        sys.exit("PERHAPS_REDIS_MODULE must name the module")
     passed = failed = 0
     wanted = sys.argv[1:]
     for name, test in list(tests.items()):
