@@ -117,6 +117,8 @@ int add(const Call& call, int first, const Wish& wish, Missing missing, bool man
   if (fresh) call.event("bloom.reserve");
   if (fresh) {
     replicate_new(call, wish, changed);
+  } else if (changed.verbatim()) {
+    api::ReplicateVerbatim(call.context);
   } else if (!changed.none()) {
     api::Replicate(call.context, "BF.MADD", "sv", call.key(), changed.items(), changed.size());
   }

@@ -92,7 +92,9 @@ int add(const Call& call, int first, const Wish& wish, Adding how) {
   });
   if (changed.none()) return kOk;
   value->settle();
-  if (how.many) {
+  if (changed.verbatim() && !fresh) {
+    api::ReplicateVerbatim(call.context);
+  } else if (how.many) {
     api::Replicate(call.context, "CF.INSERT", "sccv", call.key(), "NOCREATE", "ITEMS", changed.items(), changed.size());
   } else {
     api::Replicate(call.context, "CF.ADD", "ss", call.key(), changed.items()[0]);

@@ -210,7 +210,7 @@ def test_what_is_replicated():
         client("BF.ADD", "g", "1")
         client("EXEC")
         client("EVAL", "return redis.call('BF.ADD', KEYS[1], 'lua')", 1, "g")
-        assert told() == [[b"BF.MADD", b"g", b"1"], [b"BF.MADD", b"g", b"lua"]]
+        assert told() == [[b"BF.ADD", b"g", b"1"], [b"BF.ADD", b"g", b"lua"]]
 
 
 def test_expiry_and_rename():
