@@ -181,7 +181,7 @@ Result<Opened> open_classic(const Source& source, ClassicParts parts, Scheme sch
   const std::uint64_t bytes = table_bytes(parts.bits, parts.unit);
   if (bytes > parts.table.size()) {
     return damaged(source, format,
-                   bad(Errc::truncated, format, parts.bits, " bits promised, room for ", 8 * parts.table.size()));
+                   bad(Errc::truncated, format, bytes, " bytes of bits promised, room for ", parts.table.size()));
   }
   if (parts.probes > kMostProbes) {
     return damaged(source, format, bad(Errc::bad_parameter, format, parts.probes, " probes, more than any filter has"));

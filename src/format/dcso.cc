@@ -59,11 +59,15 @@ Head head_of(Bytes bytes) {
   return head;
 }
 
-// What follows the table is free, so its length says little; flags, rate and numbers together say enough.
+// What follows the table is free, so its length says little; but bits and probes always follow from n and p.
 Sniffed sniff(const Source& source) noexcept {
   const Head head = head_of(source.bytes);
-  const bool agrees = !head.wrong && head.flags == 1 && head.p > 0 && head.p < 1 && head.probes >= 1 &&
-                      head.probes <= kMostProbes && head.bits != 0 && head.table.size() >= table_bytes(head.bits, 64);
+  if (head.wrong || head.flags != 1 || !(head.p > 0 && head.p < 1)) return Sniffed::no;
+  const auto n = static_cast<double>(*head.capacity);
+  const auto bits = static_cast<double>(head.bits);
+  const bool agrees = head.bits != 0 && std::abs(bits - std::floor(optimal_bits(n, head.p))) <= 1 &&
+                      static_cast<double>(head.probes) == std::ceil(std::log(2.0) * bits / n) &&
+                      head.probes <= kMostProbes && head.table.size() >= table_bytes(head.bits, 64);
   return agrees ? Sniffed::certain : Sniffed::no;
 }
 

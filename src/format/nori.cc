@@ -37,7 +37,10 @@ ClassicParts parts_of(Bytes bytes) {
 }
 
 Sniffed sniff(const Source& source) noexcept {
-  return std::has_single_bit(parts_of(source.bytes).bits) ? sniff_classic<parts_of>(source) : Sniffed::no;
+  const ClassicParts parts = parts_of(source.bytes);
+  if (std::has_single_bit(parts.bits)) return sniff_classic<parts_of>(source);
+  const bool is_empty = !parts.wrong && parts.bits == 0 && parts.table.empty();
+  return is_empty && parts.probes >= 1 && parts.probes <= kMostProbes ? Sniffed::certain : Sniffed::no;
 }
 
 Result<Opened> open(const Source& source, const Params&) {
