@@ -34,6 +34,8 @@ std::string hex64(std::uint64_t h) {
 }
 std::string hex128(Murmur128 h) { return hex64(h.first) + " " + hex64(h.second); }
 
+constexpr std::uint64_t kRedisBloomSeed = 0xc6a4a7935bd1e995u;
+
 // One a column of the file.
 const std::map<std::string, std::function<std::string(Bytes)>> kColumns = {
     {"cassandra_murmur3", [](Bytes key) { return hex128(murmur3_x64_128_cassandra(key)); }},
@@ -42,6 +44,8 @@ const std::map<std::string, std::function<std::string(Bytes)>> kColumns = {
     {"leveldb_bloomhash", [](Bytes key) { return hex32(leveldb_hash(key)); }},
     {"murmur64a_s0", [](Bytes key) { return hex64(murmur64a(key, 0)); }},
     {"murmur3_x64_128_s0", [](Bytes key) { return hex128(murmur3_x64_128(key)); }},
+    {"redisbloom_a", [](Bytes key) { return hex64(murmur64a(key, kRedisBloomSeed)); }},
+    {"redisbloom_b", [](Bytes key) { return hex64(murmur64a(key, murmur64a(key, kRedisBloomSeed))); }},
     {"rocksdb_hash64", [](Bytes key) { return hex64(xxph3(key)); }},
     {"rocksdb_legacy_bloomhash", [](Bytes key) { return hex32(rocksdb_hash(key)); }},
     {"spark_h1_h2_s0",
@@ -72,6 +76,7 @@ class FormatHash : public testing::TestWithParam<std::string> {
 TEST_P(FormatHash, IsThatOfTheSystem) {
   const auto& hash = kColumns.at(GetParam());
   ASSERT_GE(rows().size(), 300u);
+  ASSERT_EQ(rows().front().size(), kColumns.size() + 1) << "a column of the file is not checked";
   for (const auto& row : rows()) {
     const auto key = bytes_of_hex(row.at("hex"));
     ASSERT_EQ(hash(key), row.at(GetParam()).get<std::string>()) << key.size() << " bytes";
