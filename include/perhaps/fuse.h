@@ -87,9 +87,7 @@ struct FuseGeometry {
   std::uint32_t seed = 0;
 
   static FuseGeometry at(const std::byte* shard) noexcept {
-    const auto head = load<std::uint64_t>(shard);
-    return {static_cast<std::uint32_t>(head >> 32 & 0xffff), static_cast<std::uint32_t>(head),
-            static_cast<std::uint32_t>(head >> 48)};
+    return {load<std::uint16_t>(shard + 4), load<std::uint32_t>(shard), load<std::uint16_t>(shard + 6)};
   }
   std::uint64_t head() const noexcept {
     return std::uint64_t{seed} << 48 | std::uint64_t{segments} << 32 | std::uint64_t{length};
@@ -97,7 +95,7 @@ struct FuseGeometry {
   constexpr std::uint64_t slots(std::uint32_t arity) const noexcept {
     return segments == 0 ? 0 : std::uint64_t{segments + arity - 1} * length;
   }
-  // With the head. A slot is read as a word of 8 bytes that begins at its first byte.
+  // With the head. A slot of an odd width is read as a word of 8 bytes that begins at its first byte.
   constexpr std::uint64_t bytes(std::uint32_t arity, std::uint32_t bits) const noexcept {
     const std::uint64_t last = slots(arity) == 0 ? 0 : slots(arity) - 1;
     return 8 + (last * bits / 8 + 8 + 7) / 8 * 8;
@@ -113,15 +111,20 @@ struct FuseProbe {
 
   FuseProbe() = default;
   FuseProbe(FuseGeometry g, std::uint32_t bits, std::uint32_t shard_bits, std::uint64_t h) noexcept {
-    const std::uint64_t salt = g.seed * 0x9e3779b97f4a7c15u;
-    if (g.seed >= kPlainSeeds) [[unlikely]]
-      h = mix(h + salt);
-    const Wide window = Wide{h << shard_bits} * g.segments;
-    const Wide product = Wide{h ^ salt} * 0xa0761d6478bd642fu;
+    std::uint64_t salted = h;
+    if (g.seed != 0) [[unlikely]] {
+      const std::uint64_t salt = g.seed * 0x9e3779b97f4a7c15u;
+      if (g.seed >= kPlainSeeds) h = mix(h + salt);
+      salted = h ^ salt;
+    }
+    // w / 2^32 in two products of 64 bits: gcc 12 sends one of 128 through memory.
+    const std::uint64_t x = h << shard_bits;
+    const std::uint64_t w = (x >> 32) * g.segments + ((x & 0xffffffffu) * g.segments >> 32);
+    const Wide product = Wide{salted} * 0xa0761d6478bd642fu;
     const std::uint64_t y = static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
     const std::uint64_t z = y * 0xe7037ed1a0b428dbu;
-    std::uint64_t segment = static_cast<std::uint64_t>(window >> 64) * g.length;
-    slot[0] = segment + ((static_cast<std::uint64_t>(window) >> 32) * g.length >> 32);
+    std::uint64_t segment = (w >> 32) * g.length;
+    slot[0] = segment + ((w & 0xffffffffu) * g.length >> 32);
     slot[1] = (segment += g.length) + ((y >> 32) * g.length >> 32);
     slot[2] = (segment += g.length) + ((y & 0xffffffffu) * g.length >> 32);
     if constexpr (kArity == 4) slot[3] = (segment + g.length) + ((z & 0xffffffffu) * g.length >> 32);
@@ -136,14 +139,69 @@ struct FuseProbe {
   }
 };
 
-// `bits` bits from bit `slot` * `bits` on, and what lies above them.
-inline std::uint64_t fuse_slot(const std::byte* slots, std::uint64_t slot, std::uint32_t bits) noexcept {
-  const std::uint64_t at = slot * bits;
-  return load<std::uint64_t>(slots + at / 8) >> at % 8;
+// How slots are read: as numbers of 8 or 16 bits, which lie in one line each, or as `bits` bits anywhere.
+//   place(slots, slot, bits) -> Place of a slot      at(Place) -> its value, perhaps with more above it
+template <class Word>
+struct FuseWords {
+  using Place = const std::byte*;
+  static Place place(const std::byte* slots, std::uint64_t slot, std::uint32_t) noexcept {
+    return slots + slot * sizeof(Word);
+  }
+  static std::uint64_t at(Place place) noexcept { return load<Word>(place); }
+  static void ask_ahead(Place place) noexcept { prefetch_read(place); }
+};
+struct FuseBits {
+  struct Place {
+    const std::byte* word;
+    unsigned shift;
+  };
+  static Place place(const std::byte* slots, std::uint64_t slot, std::uint32_t bits) noexcept {
+    return {slots + slot * bits / 8, static_cast<unsigned>(slot * bits % 8)};
+  }
+  static std::uint64_t at(Place place) noexcept { return load<std::uint64_t>(place.word) >> place.shift; }
+  static void ask_ahead(Place place) noexcept {
+    prefetch_read(place.word);
+    prefetch_read(place.word + 7);
+  }
+};
+// Calls use(FuseWords or FuseBits) for slots of that width.
+template <class Use>
+[[gnu::always_inline]] inline auto fuse_slots_of(std::uint32_t bits, Use use) noexcept {
+  if (bits == 8) return use(FuseWords<std::uint8_t>());
+  if (bits == 16) return use(FuseWords<std::uint16_t>());
+  return use(FuseBits());
 }
+
+// From a digest to an answer. In between its slots can be asked for.
+template <unsigned kArity, class Slots>
+struct FuseLookup {
+  typename Slots::Place place[kArity];
+  std::uint32_t fingerprint;
+  bool open;
+
+  FuseLookup() = default;
+  [[gnu::always_inline]] FuseLookup(const FuseShape& shape, const std::byte* table, std::uint64_t h) noexcept {
+    const std::byte* const shard = shard_at(shape.shard_bits, table, h);
+    const auto g = FuseGeometry::at(shard);
+    const FuseProbe<kArity> probe(g, shape.bits, shape.shard_bits, h);
+    for (unsigned i = 0; i < kArity; ++i) place[i] = Slots::place(shard + 8, probe.slot[i], shape.bits);
+    fingerprint = probe.fingerprint;
+    open = g.segments == 0;
+  }
+  [[gnu::always_inline]] void ask_ahead() const noexcept {
+    for (const auto& each : place) Slots::ask_ahead(each);
+  }
+  [[gnu::always_inline]] bool answer(std::uint32_t bits) const noexcept {
+    std::uint64_t difference = fingerprint;
+    for (const auto& each : place) difference ^= Slots::at(each);
+    return (difference << (64 - bits) == 0) | open;  // no branch: the answers are anybody's guess
+  }
+};
 
 PERHAPS_API void fuse_query(const FuseShape& shape, const std::byte* table, const std::uint64_t* digests,
                             std::size_t count, std::uint64_t* answers, bool ahead) noexcept;
+PERHAPS_API void fuse_query_integers(const FuseShape& shape, const std::byte* table, const std::uint64_t* keys,
+                                     Hash hash, std::size_t count, std::uint64_t* answers, bool ahead) noexcept;
 
 }  // namespace detail
 
@@ -154,15 +212,26 @@ struct FuseLayout {
   static constexpr Kind kind = Kind::fuse;
 
   template <class Isa>
-  static bool may_contain(const FuseShape& shape, const std::byte* table, std::uint64_t h) noexcept {
-    return shape.arity == 3 ? ask<3>(shape, table, h) : ask<4>(shape, table, h);
+  [[gnu::always_inline]] static bool may_contain(const FuseShape& shape, const std::byte* table,
+                                                 std::uint64_t h) noexcept {
+    return detail::fuse_slots_of(shape.bits, [&]<class Slots>(Slots) {
+      return shape.arity == 3 ? detail::FuseLookup<3, Slots>(shape, table, h).answer(shape.bits)
+                              : detail::FuseLookup<4, Slots>(shape, table, h).answer(shape.bits);
+    });
   }
   static void prefetch(const FuseShape& shape, const std::byte* table, std::uint64_t h) noexcept {
-    shape.arity == 3 ? ask_ahead<3>(shape, table, h) : ask_ahead<4>(shape, table, h);
+    detail::fuse_slots_of(shape.bits, [&]<class Slots>(Slots) {
+      shape.arity == 3 ? detail::FuseLookup<3, Slots>(shape, table, h).ask_ahead()
+                       : detail::FuseLookup<4, Slots>(shape, table, h).ask_ahead();
+    });
   }
   static void query(const FuseShape& shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
                     std::uint64_t* answers, bool ahead) noexcept {
     detail::fuse_query(shape, table, digests, count, answers, ahead);
+  }
+  static void query_integers(const FuseShape& shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
+                             std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
+    detail::fuse_query_integers(shape, table, keys, hash, count, answers, ahead);
   }
   static std::uint64_t keys(const FuseShape& shape, const std::byte*) noexcept { return shape.keys; }
 
@@ -172,23 +241,6 @@ struct FuseLayout {
   PERHAPS_API static std::uint64_t shard_bytes(const FuseShape& shape, std::uint64_t keys) noexcept;
   PERHAPS_API static void build_shard(const FuseShape& shape, std::span<const std::uint64_t> digests,
                                       std::span<std::byte> out, StaticScratch& scratch);
-
- private:
-  template <unsigned kArity>
-  static bool ask(const FuseShape& shape, const std::byte* table, std::uint64_t h) noexcept {
-    const std::byte* const shard = detail::shard_at(shape.shard_bits, table, h);
-    const auto g = detail::FuseGeometry::at(shard);
-    const detail::FuseProbe<kArity> probe(g, shape.bits, shape.shard_bits, h);
-    std::uint64_t difference = probe.fingerprint;
-    for (const std::uint64_t slot : probe.slot) difference ^= detail::fuse_slot(shard + 8, slot, shape.bits);
-    return (difference << (64 - shape.bits) == 0) | (g.segments == 0);  // no branch: the answers are anybody's guess
-  }
-  template <unsigned kArity>
-  static void ask_ahead(const FuseShape& shape, const std::byte* table, std::uint64_t h) noexcept {
-    const std::byte* const shard = detail::shard_at(shape.shard_bits, table, h);
-    const detail::FuseProbe<kArity> probe(detail::FuseGeometry::at(shard), shape.bits, shape.shard_bits, h);
-    for (const std::uint64_t slot : probe.slot) detail::prefetch_read(shard + 8 + slot * shape.bits / 8);
-  }
 };
 
 template <Hasher H>

@@ -100,7 +100,7 @@ struct RibbonShape {
   PERHAPS_API static Result<RibbonShape> from(std::span<const std::uint64_t> numbers);
 
   // One shard that is all dense, without a head.
-  constexpr bool tiny() const noexcept { return shard_bits == 0 && keys <= kDenseKeys; }
+  constexpr bool tiny() const noexcept { return keys <= kDenseKeys && shard_bits == 0; }
   constexpr std::uint64_t tiny_bytes() const noexcept {
     return std::max<std::uint64_t>((16 + dense_slots(keys) * columns + extra_slots(keys) + 63) / 64 * 8, 8);
   }
@@ -124,6 +124,11 @@ struct RibbonLayout {
   static constexpr std::uint64_t kHeadBytes = 16;
   static constexpr std::uint64_t kLayerBytes = 16;
   static constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15u;
+  static constexpr std::uint64_t kCoefficients = 0xd6e8feb86659fd93u;
+  static constexpr std::uint64_t kFingerprint = 0xc2b2ae3d27d4eb4fu;
+  // Of layers with kLarge starts and more.
+  static constexpr std::uint32_t kLarge = 4096;
+  static constexpr std::uint32_t kLargeThresholds = 0x80301800;
   static constexpr std::array<std::uint64_t, kMaxLayers> kLayer = {
       0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu, 0x8ebc6af09c88c6e3u, 0x589965cc75374cc3u,
       0x1d8e4e27c47d124fu, 0xeb44accab455d165u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu};
@@ -134,11 +139,11 @@ struct RibbonLayout {
     return a ^ a >> 29;
   }
   static constexpr std::uint64_t coefficients_of(std::uint64_t a) noexcept {
-    const std::uint64_t t = a * 0xd6e8feb86659fd93u;
+    const std::uint64_t t = a * kCoefficients;
     return (t ^ t >> 32) | 1;
   }
   static constexpr std::uint32_t fingerprint_of(std::uint64_t a) noexcept {
-    return static_cast<std::uint32_t>(a * 0xc2b2ae3d27d4eb4fu >> 32);
+    return static_cast<std::uint32_t>(a * kFingerprint >> 32);
   }
   static constexpr std::uint64_t dense_coefficients(std::uint64_t a, std::uint32_t seed, std::uint32_t i) noexcept {
     std::uint64_t z = a + kGolden * (std::uint64_t{4} * seed + i + 1);
@@ -159,9 +164,9 @@ struct RibbonLayout {
     constexpr std::uint64_t words(std::uint64_t k, std::uint32_t columns) const noexcept {
       return k * (columns + 1) - std::min<std::uint64_t>(k, narrow);
     }
-    constexpr unsigned bucket_bits() const noexcept { return 5 + (starts >= 512) + (starts >= 4096); }
+    constexpr unsigned bucket_bits() const noexcept { return 5 + (starts >= 512) + (starts >= kLarge); }
     constexpr std::uint32_t thresholds() const noexcept {
-      return starts < 512 ? 0x20100800 : starts < 4096 ? 0x40201000 : 0x80301800;
+      return starts < 512 ? 0x20100800 : starts < kLarge ? 0x40201000 : kLargeThresholds;
     }
     constexpr std::uint64_t buckets() const noexcept {
       return (std::uint64_t{starts} + (std::uint64_t{1} << bucket_bits()) - 1) >> bucket_bits();
@@ -169,23 +174,26 @@ struct RibbonLayout {
     constexpr std::uint64_t code_words() const noexcept { return (buckets() + 31) / 32; }
     // Does the key go on to the next layer?
     bool bumps(const std::byte* shard, std::uint64_t start) const noexcept {
-      // The case of a large table with its constants, which are then none of the work.
-      return starts >= 4096 ? bumps_in(shard, start, 7, 0x80301800)
-                            : bumps_in(shard, start, bucket_bits(), thresholds());
-    }
-
-   private:
-    bool bumps_in(const std::byte* shard, std::uint64_t start, unsigned bits, std::uint32_t limits) const noexcept {
-      const std::uint64_t bucket = start >> bits;
+      const std::uint64_t bucket = start >> bucket_bits();
       const auto four = static_cast<unsigned>(shard[std::uint64_t{codes_at} * 8 + bucket / 4]);
       const unsigned code = four >> (bucket % 4 * 2) & 3;
-      return (start & ((1u << bits) - 1)) < (limits >> (8 * code) & 0xff);
+      return (start & ((1u << bucket_bits()) - 1)) < (thresholds() >> (8 * code) & 0xff);
     }
   };
   static Layer layer_at(const std::byte* shard, std::uint32_t layer) noexcept {
     const std::byte* at = shard + kHeadBytes + kLayerBytes * layer;
     return {detail::load<std::uint32_t>(at), detail::load<std::uint32_t>(at + 4), detail::load<std::uint32_t>(at + 8),
             detail::load<std::uint32_t>(at + 12)};
+  }
+
+  static std::uint32_t seed_of(const std::byte* shard) noexcept { return detail::load<std::uint32_t>(shard + 12); }
+  // Layer 0 of nearly every shard: large, without a seed. The rest is left to place_in_shard.
+  static bool is_usual(const std::byte* shard) noexcept {
+    return shard[1] != std::byte{0} && seed_of(shard) == 0 && detail::load<std::uint32_t>(shard + kHeadBytes) >= kLarge;
+  }
+  // The word with the code of a start in a large layer, from bit `start` / 128 % 32 * 2 on.
+  static const std::byte* large_codes(const std::byte* shard, const Layer& layer, std::uint64_t start) noexcept {
+    return shard + 8 * (layer.codes_at + start / kLarge);
   }
 
   // In which block a key is looked for: packed for a kernel's queue. No block: ask `dense`.
@@ -202,8 +210,6 @@ struct RibbonLayout {
     if (shape.shard_bits == 0) return detail::directory_bytes(0);
     return detail::load<std::uint64_t>(table + detail::shard_of(shape.shard_bits, h) * 8);
   }
-  static std::uint32_t seed_of(const std::byte* shard) noexcept { return detail::load<std::uint32_t>(shard + 12); }
-
   // REQUIRES: !shape.tiny()
   [[gnu::always_inline]] static Place place_in_shard(const Shape& shape, const std::byte* table,
                                                      std::uint64_t h) noexcept {
@@ -216,8 +222,21 @@ struct RibbonLayout {
     const std::uint64_t x = seed == 0 ? h << shape.shard_bits : mixed(h, seed) * kLayer[0];
     const std::uint64_t start = detail::scale(x, layer.starts);
     if (layer.bumps(shard, start)) [[unlikely]]
-      return bumped_place(shape, offset, shard, h);
+      return bumped_place(shape, table, h);
     return place_in(shape, offset, seed, layer, start);
+  }
+  // From layer 1 on.  REQUIRES: !shape.tiny()
+  [[gnu::noinline]] static Place bumped_place(const Shape& shape, const std::byte* table, std::uint64_t h) noexcept {
+    const std::uint64_t offset = shard_offset(shape, table, h);
+    const std::byte* shard = table + offset;
+    const std::uint32_t seed = seed_of(shard);
+    const auto layers = static_cast<std::uint32_t>(shard[1]);
+    for (std::uint32_t i = 1; i < layers; ++i) {
+      const Layer layer = layer_at(shard, i);
+      const std::uint64_t start = detail::scale(mixed(h, seed) * kLayer[i], layer.starts);
+      if (!layer.bumps(shard, start)) return place_in(shape, offset, seed, layer, start);
+    }
+    return {Place::kDense};
   }
   static Place place_of(const Shape& shape, const std::byte* table, std::uint64_t h) noexcept {
     return shape.tiny() ? Place{Place::kDense} : place_in_shard(shape, table, h);
@@ -231,32 +250,42 @@ struct RibbonLayout {
   // Inlined by order: as a call it passes the shape through memory.
   template <class Isa>
   [[gnu::always_inline]] static bool may_contain(const Shape& shape, const std::byte* table, std::uint64_t h) noexcept {
-    const Place place = place_of(shape, table, h);
-    if (place.packed == Place::kDense) [[unlikely]]
-      return dense(shape, table, h);
-    const std::uint64_t a = mixed_at(shape, table, place, h);
-    const std::byte* block = table + place.byte();
-    if constexpr (requires { Isa::ribbon_equals(block, 8, 0, a, 0); }) {
-      if (shape.columns >= 4) {
-        return Isa::ribbon_equals(block, place.width(shape), place.slot(), coefficients_of(a), fingerprint_of(a));
-      }
+    if (shape.tiny()) [[unlikely]]
+      return may_contain_elsewhere<Isa>(shape, table, h);
+    const std::byte* const shard = detail::shard_at(shape.shard_bits, table, h);
+    if (!is_usual(shard)) [[unlikely]]
+      return may_contain_elsewhere<Isa>(shape, table, h);
+    const Layer layer = layer_at(shard, 0);
+    const std::uint64_t start = detail::scale(h << shape.shard_bits, layer.starts);
+    const std::uint64_t codes = detail::load<std::uint64_t>(large_codes(shard, layer, start));
+    const std::uint64_t code = codes >> (start >> 6 & 62) & 3;
+    if ((start & 127) < (kLargeThresholds >> 8 * code & 0xff)) [[unlikely]]
+      return may_contain_elsewhere<Isa>(shape, table, h);
+    const std::uint64_t k = start / 64;
+    const std::uint64_t a = mixed(h, 0);
+    if (shape.wide == 0) {
+      return equals<Isa>(shard + 8 * (layer.blocks_at + k * shape.columns), shape.columns, start % 64, a);
     }
-    return equals(block, place.width(shape), place.slot(), coefficients_of(a), fingerprint_of(a));
+    return equals<Isa>(shard + 8 * (layer.blocks_at + layer.words(k, shape.columns)),
+                       shape.columns + (k >= layer.narrow), start % 64, a);
   }
 
-  // The reference: are the dot products of the coefficients with `width` columns the bits of the fingerprint?
-  static bool equals(const std::byte* block, std::uint32_t width, unsigned slot, std::uint64_t coefficients,
-                     std::uint32_t fingerprint) noexcept {
-    const std::uint64_t low = coefficients << slot;
-    const std::uint64_t high = coefficients >> 1 >> (63 - slot);
-    const std::byte* next = block + 8 * width;
+  // Are the dot products of the coefficients with `width` columns the bits of the fingerprint?
+  template <class Isa>
+  [[gnu::always_inline]] static bool equals(const std::byte* block, std::uint32_t width, unsigned slot,
+                                            std::uint64_t a) noexcept {
+    const std::uint64_t low = coefficients_of(a) << slot;
+    const std::uint64_t high = coefficients_of(a) >> 1 >> (63 - slot);
     // A key that starts in slot 0 needs nothing of the next block, which may not be there.
-    if (slot == 0) next = block;
+    const std::byte* next = slot == 0 ? block : block + 8 * width;
+    if constexpr (requires { Isa::ribbon_equals(block, next, 8, low, high, 0); }) {
+      if (width >= 4) return Isa::ribbon_equals(block, next, width, low, high, fingerprint_of(a));
+    }
     std::uint32_t wrong = 0;
     for (std::uint32_t j = 0; j < width; ++j) {
       const std::uint64_t both =
           (detail::load<std::uint64_t>(block + 8 * j) & low) ^ (detail::load<std::uint64_t>(next + 8 * j) & high);
-      wrong |= static_cast<std::uint32_t>(__builtin_parityll(both)) ^ (fingerprint >> j & 1);
+      wrong |= static_cast<std::uint32_t>(__builtin_parityll(both)) ^ (fingerprint_of(a) >> j & 1);
     }
     return wrong == 0;
   }
@@ -301,23 +330,18 @@ struct RibbonLayout {
   }
 
  private:
+  // By value: a caller whose shape has an address keeps it in memory.
+  template <class Isa>
+  [[gnu::noinline]] static bool may_contain_elsewhere(Shape shape, const std::byte* table, std::uint64_t h) noexcept {
+    const Place place = place_of(shape, table, h);
+    if (place.packed == Place::kDense) return dense(shape, table, h);
+    return equals<Isa>(table + place.byte(), place.width(shape), place.slot(), mixed_at(shape, table, place, h));
+  }
   static Place place_in(const Shape& shape, std::uint64_t offset, std::uint32_t seed, const Layer& layer,
                         std::uint64_t start) noexcept {
     const std::uint64_t k = start / 64;
     const std::uint64_t byte = offset + 8 * (layer.blocks_at + layer.words(k, shape.columns));
     return {byte << 8 | std::uint64_t{seed != 0} << 7 | start % 64 << 1 | (k >= layer.narrow)};
-  }
-  // From layer 1 on.
-  [[gnu::noinline]] static Place bumped_place(const Shape& shape, std::uint64_t offset, const std::byte* shard,
-                                              std::uint64_t h) noexcept {
-    const std::uint32_t seed = seed_of(shard);
-    const auto layers = static_cast<std::uint32_t>(shard[1]);
-    for (std::uint32_t i = 1; i < layers; ++i) {
-      const Layer layer = layer_at(shard, i);
-      const std::uint64_t start = detail::scale(mixed(h, seed) * kLayer[i], layer.starts);
-      if (!layer.bumps(shard, start)) return place_in(shape, offset, seed, layer, start);
-    }
-    return {Place::kDense};
   }
 };
 

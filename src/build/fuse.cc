@@ -64,10 +64,13 @@ bool peel(const FuseShape& shape, FuseGeometry g, std::span<const std::uint64_t>
 // Fills the slots in the reverse order of the peeling: of a key's slots, the one it was taken away by is still 0.
 template <unsigned kArity>
 void fill(const FuseShape& shape, FuseGeometry g, const FusePeeling& p, std::byte* table) {
+  const auto slot_at = [&](std::uint64_t slot) {
+    return detail::FuseBits::at(detail::FuseBits::place(table, slot, shape.bits));
+  };
   for (std::size_t i = p.order_digests.size(); i-- > 0;) {
     const FuseProbe<kArity> own(g, shape.bits, shape.shard_bits, p.order_digests[i]);
     std::uint64_t value = own.fingerprint;
-    for (const std::uint64_t slot : own.slot) value ^= detail::fuse_slot(table, slot, shape.bits);
+    for (const std::uint64_t slot : own.slot) value ^= slot_at(slot);
     value &= (std::uint64_t{1} << shape.bits) - 1;
     const std::uint64_t at = std::uint64_t{p.order_slots[i]} * shape.bits;
     detail::store(table + at / 8, detail::load<std::uint64_t>(table + at / 8) | value << at % 8);

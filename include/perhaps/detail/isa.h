@@ -71,39 +71,43 @@ struct Avx2 {
     return _mm256_testc_si256(have, top_five(products(x, salt))) != 0;
   }
 
-  // Are the dot products of `coefficients`, which begin at bit `slot` of the block's columns and end in the next
-  // block's, the bits of the fingerprint?  REQUIRES: width >= 4. The last vectors overlap those before.
-  [[gnu::always_inline]] static bool ribbon_equals(const std::byte* block, std::uint32_t width, unsigned slot,
-                                                   std::uint64_t coefficients, std::uint32_t fingerprint) noexcept {
-    const __m256i low = _mm256_set1_epi64x(static_cast<long long>(coefficients << slot));
-    const __m256i high = _mm256_set1_epi64x(static_cast<long long>(coefficients >> 1 >> (63 - slot)));
-    const std::byte* next = slot == 0 ? block : block + 8 * width;
-    const std::uint32_t last = width - 4;
-    const auto sums = [&](std::uint32_t at) __attribute__((always_inline)) {
+  // Are the dot products of `low` with the block's columns and of `high` with those of the next, added up, the bits of
+  // the fingerprint?  REQUIRES: width >= 4. The last vectors overlap those before.
+  [[gnu::always_inline]] static bool ribbon_equals(const std::byte* block, const std::byte* next, std::uint32_t width,
+                                                   std::uint64_t low, std::uint64_t high,
+                                                   std::uint32_t fingerprint) noexcept {
+    const __m256i lows = _mm256_set1_epi64x(static_cast<long long>(low));
+    const __m256i highs = _mm256_set1_epi64x(static_cast<long long>(high));
+    const auto products = [&](std::uint32_t at) __attribute__((always_inline)) {
       const __m256i here = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + 8 * at));
       const __m256i there = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(next + 8 * at));
-      const __m256i sum = _mm256_xor_si256(_mm256_and_si256(here, low), _mm256_and_si256(there, high));
-      return _mm256_castsi256_ps(_mm256_xor_si256(sum, _mm256_srli_epi64(sum, 32)));
+      return _mm256_castsi256_ps(_mm256_xor_si256(_mm256_and_si256(here, lows), _mm256_and_si256(there, highs)));
     };
+    if (width == 8) return parities(products(0), products(4)) == (fingerprint & 0xff);
+    const std::uint32_t last = width - 4;
     std::uint32_t wrong = 0;
     for (std::uint32_t at = 0; at < width; at += 8) {
       const std::uint32_t first = at < last ? at : last;
       const std::uint32_t second = at + 4 < last ? at + 4 : last;
-      // The low halves of the sums in order, and their parities in the sign bits.
-      const __m256 halves = _mm256_shuffle_ps(sums(first), sums(second), 0x88);
-      __m256i sum = _mm256_permute4x64_epi64(_mm256_castps_si256(halves), 0xd8);
-      sum = _mm256_xor_si256(sum, _mm256_slli_epi32(sum, 16));
-      sum = _mm256_xor_si256(sum, _mm256_slli_epi32(sum, 8));
-      sum = _mm256_xor_si256(sum, _mm256_slli_epi32(sum, 4));
-      sum = _mm256_xor_si256(sum, _mm256_slli_epi32(sum, 2));
-      sum = _mm256_xor_si256(sum, _mm256_slli_epi32(sum, 1));
-      const auto found = static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(sum)));
-      wrong |= found ^ ((fingerprint >> first & 15) | (fingerprint >> second & 15) << 4);
+      wrong |= parities(products(first), products(second)) ^
+               ((fingerprint >> first & 15) | (fingerprint >> second & 15) << 4);
     }
     return wrong == 0;
   }
 
  private:
+  // The parities of four words and four more, one bit each. (Looking up nibbles takes fewer steps, but constants that
+  // gcc 12 does not keep in registers.)
+  static std::uint32_t parities(__m256 a, __m256 b) noexcept {
+    const __m256 folded = _mm256_xor_ps(_mm256_shuffle_ps(a, b, 0x88), _mm256_shuffle_ps(a, b, 0xdd));
+    __m256i sum = _mm256_permute4x64_epi64(_mm256_castps_si256(folded), 0xd8);
+    sum = _mm256_xor_si256(sum, _mm256_slli_epi32(sum, 16));
+    sum = _mm256_xor_si256(sum, _mm256_slli_epi32(sum, 8));
+    sum = _mm256_xor_si256(sum, _mm256_slli_epi32(sum, 4));
+    sum = _mm256_xor_si256(sum, _mm256_slli_epi32(sum, 2));
+    sum = _mm256_xor_si256(sum, _mm256_slli_epi32(sum, 1));
+    return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(sum)));
+  }
   static __m256i products(std::uint32_t x, const std::uint32_t* salt) noexcept {
     return _mm256_mullo_epi32(_mm256_set1_epi32(static_cast<int>(x)),
                               _mm256_loadu_si256(reinterpret_cast<const __m256i*>(salt)));
