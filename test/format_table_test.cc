@@ -1,0 +1,177 @@
+// Promise: an index finds the piece of a table that a lookup of a key would go to, whatever the restarts and however
+// much the keys share; Snappy blocks are read as described; hostile blocks neither crash nor take memory.
+// Would notice: any piece that differs from the first separator not less than the key, found by comparing whole keys.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "format/snappy.h"
+#include "format/table.h"
+
+namespace perhaps::test {
+namespace {
+
+using format::Buffer;
+using format::Handle;
+using format::Index;
+using format::IndexValues;
+using format::Writer;
+
+struct Separator {
+  std::string user;
+  std::uint64_t packed = 0;
+};
+
+// As both engines write it; a run of `interval` entries shares prefixes.
+Buffer index_block(const std::vector<Separator>& keys, std::size_t interval, IndexValues values, bool internal) {
+  Writer out;
+  std::vector<std::uint32_t> restarts;
+  std::string before;
+  Handle last;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    std::string key = keys[i].user;
+    if (internal) key.append(reinterpret_cast<const char*>(&keys[i].packed), 8);
+    std::size_t shared = 0;
+    if (i % interval == 0) {
+      restarts.push_back(static_cast<std::uint32_t>(out.size()));
+    } else {
+      shared = static_cast<std::size_t>(std::ranges::mismatch(before, key).in1 - before.begin());
+    }
+    // Sizes go up and down, so that differences have both signs.
+    const Handle at{last.offset + last.size + 5, 1000 + 37 * (i % 7)};
+    out.varint(shared).varint(key.size() - shared);
+    Writer value;
+    value.varint(at.offset).varint(at.size);
+    const Buffer handle = std::move(value).done();
+    if (values == IndexValues::sized) out.varint(handle.size());
+    out.add(bytes_of(key).subspan(shared));
+    if (values == IndexValues::sized || shared == 0) {
+      out.add(handle);
+    } else {
+      const auto change = static_cast<std::int64_t>(at.size - last.size);
+      out.varint(static_cast<std::uint64_t>(change) << 1 ^ static_cast<std::uint64_t>(change >> 63));
+    }
+    last = at;
+    before = key;
+  }
+  if (restarts.empty()) restarts.push_back(0);
+  for (const std::uint32_t at : restarts) out.le(at);
+  out.le(static_cast<std::uint32_t>(restarts.size()));
+  return std::move(out).done();
+}
+
+constexpr std::uint64_t kShortened = ~std::uint64_t{0} >> 8 << 8 | 1;
+
+std::uint64_t expected(const std::vector<Separator>& keys, const std::string& key) {
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (keys[i].user > key || (keys[i].user == key && keys[i].packed != kShortened)) return i;
+  }
+  return keys.size();
+}
+
+TEST(TableIndex, FindsWhatComparingWholeKeysFinds) {
+  std::mt19937_64 random(20240501);
+  for (int round = 0; round < 400; ++round) {
+    const bool internal = random() % 2 == 0;
+    const auto values = random() % 2 == 0 ? IndexValues::sized : IndexValues::handles;
+    // Two letters and few lengths: many keys are prefixes of others, also up to the bytes of the sequence.
+    const auto word = [&] {
+      std::string text(random() % 12, 'a');
+      for (char& c : text) c = "ab\x01\xff"[random() % 4];
+      return text;
+    };
+    std::vector<Separator> keys;
+    for (std::size_t i = random() % 60; i > 0; --i)
+      keys.push_back({word(), !internal ? 0 : random() % 2 == 0 ? kShortened : (random() % 1000) << 8 | 1});
+    std::ranges::sort(keys, [](const Separator& a, const Separator& b) {
+      return a.user != b.user ? a.user < b.user : a.packed > b.packed;
+    });
+    const Buffer block = index_block(keys, 1 + random() % 9, values, internal);
+    const auto index = Index::over("test", "index", block, values, internal);
+    ASSERT_TRUE(index) << index.error().detail;
+    ASSERT_EQ(index->pieces().size(), keys.size());
+    EXPECT_TRUE(index->ascends());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      ASSERT_EQ(index->pieces()[i].size, 1000 + 37 * (i % 7));
+      ASSERT_EQ(index->find(bytes_of(keys[i].user)), expected(keys, keys[i].user)) << "round " << round;
+    }
+    for (int i = 0; i < 200; ++i) {
+      const std::string key = word();
+      ASSERT_EQ(index->find(bytes_of(key)), expected(keys, key)) << "round " << round;
+    }
+    if (internal && !keys.empty() && values == IndexValues::sized) {
+      EXPECT_TRUE(Index::looks_internal(block));
+    }
+  }
+}
+
+TEST(TableIndex, NoBytesCanHarmIt) {
+  std::mt19937_64 random(7);
+  std::vector<Separator> keys;
+  for (int i = 0; i < 40; ++i) keys.push_back({"key" + std::to_string(100 + i), kShortened});
+  for (const auto values : {IndexValues::sized, IndexValues::handles}) {
+    const Buffer whole = index_block(keys, 4, values, true);
+    for (int round = 0; round < 20'000; ++round) {
+      Buffer block = whole;
+      for (int flips = 1 + round % 3; flips > 0; --flips)
+        block[random() % block.size()] = static_cast<std::byte>(random());
+      if (round % 4 == 0) block.resize(random() % block.size());
+      const auto index = Index::over("test", "index", block, values, true);
+      Index::looks_internal(block);
+      if (!index) continue;
+      EXPECT_LE(index->pieces().size(), block.size());
+      EXPECT_LE(index->find(bytes_of(keys[static_cast<std::size_t>(round) % 40].user)), index->pieces().size());
+    }
+  }
+}
+
+// Keys that share all but one byte, each 64 KiB long: whole they would take 6 GiB.
+TEST(TableIndex, TakesNoMoreMemoryThanTheBlock) {
+  Writer out;
+  const std::string first(1 << 16, 'k');
+  out.varint(0).varint(first.size()).varint(2).add(bytes_of(first)).varint(0).varint(1);
+  for (int i = 0; i < 100'000; ++i) out.varint(first.size()).varint(0).varint(2).varint(0).varint(1);
+  out.le(std::uint32_t{0}).le(std::uint32_t{1});
+  const Buffer block = std::move(out).done();
+  const auto index = Index::over("test", "index", block, IndexValues::sized, false);
+  ASSERT_TRUE(index);
+  EXPECT_EQ(index->pieces().size(), 100'001u);
+  EXPECT_EQ(index->find(bytes_of(first)), 0u);
+  EXPECT_EQ(index->find(bytes_of(first + "x")), 100'001u);
+}
+
+std::optional<std::string> plain(const std::string& packed) {
+  const auto bytes = format::snappy_uncompressed(bytes_of(packed));
+  if (!bytes) return {};
+  return std::string(format::text_of(*bytes));
+}
+
+TEST(Snappy, ReadsLiteralsAndCopies) {
+  using namespace std::string_literals;
+  EXPECT_EQ(plain("\x00"s), "");
+  EXPECT_EQ(plain("\x03\x08xyz"s), "xyz");
+  // A copy of 6 at offset 2 reaches into what it writes.
+  EXPECT_EQ(plain("\x08\x04xy\x09\x02"s), "xyxyxyxy");
+  EXPECT_EQ(plain("\x05\x04xy\x0a\x02\x00"s), "xyxyx");
+  EXPECT_EQ(plain("\x05\x04xy\x0b\x02\x00\x00\x00"s), "xyxyx");
+  // 61 bytes of literal, with its length in a byte of its own.
+  EXPECT_EQ(plain("\x3d\xf0\x3c"s + std::string(61, 'q')), std::string(61, 'q'));
+}
+
+TEST(Snappy, RefusesWhatIsNone) {
+  using namespace std::string_literals;
+  EXPECT_EQ(plain(""s), std::nullopt);
+  EXPECT_EQ(plain("\xff\xff\xff\xff\xff\xff\xff\xff\x7f"s), std::nullopt) << "a size that nothing expands to";
+  EXPECT_EQ(plain("\x03\x08xy"s), std::nullopt) << "ends in a literal";
+  EXPECT_EQ(plain("\x02\x08xyz"s), std::nullopt) << "more than promised";
+  EXPECT_EQ(plain("\x04\x08xyz"s), std::nullopt) << "less than promised";
+  EXPECT_EQ(plain("\x08\x04xy\x09\x03"s), std::nullopt) << "a copy from before the start";
+  EXPECT_EQ(plain("\x08\x04xy\x09\x00"s), std::nullopt) << "a copy of itself";
+  EXPECT_EQ(plain("\x08\x04xy\x0a\x02"s), std::nullopt) << "ends in an offset";
+}
+
+}  // namespace
+}  // namespace perhaps::test
