@@ -108,9 +108,9 @@ Description FilterBlock::describe() const {
     d.fpr = hits / bits;
     formula /= bits;
   }
-  d.more = {{"windows", std::to_string(windows()) + " of " + std::to_string(base_lg_) + " bits of offset, " +
+  d.more = {{"windows", std::to_string(windows()) + " of 2^" + std::to_string(base_lg_) + " bytes, " +
                             std::to_string(empty) + " without a block"}};
-  if (base_lg_ != kBaseLg) d.more.emplace_back("unusual", "LevelDB writes windows of 11 bits");
+  if (base_lg_ != kBaseLg) d.more.emplace_back("unusual", "LevelDB writes windows of 2^11 bytes");
   if (d.fpr > 1.1 * formula)
     d.more.emplace_back("formula", percent_text(formula) + ", which these probes do not reach");
   return d;
@@ -166,8 +166,8 @@ class AnyWindow final : public AnyFilter {
 // Asked as DB::Get asks it.
 class Table final : public AnyFilter {
  public:
-  Table(FilterBlock block, Index index, std::shared_ptr<const Buffer> owner) noexcept
-      : block_(block), index_(std::move(index)), owner_(std::move(owner)) {}
+  Table(FilterBlock block, Index index, bool internal, std::shared_ptr<const Buffer> owner) noexcept
+      : block_(block), index_(std::move(index)), internal_(internal), owner_(std::move(owner)) {}
 
   std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
     std::uint64_t answers = 0;
@@ -183,6 +183,7 @@ class Table final : public AnyFilter {
     Description d = block_.describe();
     d.format = "leveldb-table";
     d.more.emplace_back("data blocks", std::to_string(index_.pieces().size()));
+    d.more.emplace_back("stores", internal_ ? "internal keys" : "plain keys");
     return d;
   }
 
@@ -194,6 +195,7 @@ class Table final : public AnyFilter {
 
   FilterBlock block_;
   Index index_;
+  bool internal_;
   std::shared_ptr<const Buffer> owner_;  // of the index, if it was compressed
 };
 
@@ -262,8 +264,7 @@ Result<Opened> open_table(const Source& source, const Params& params) {
         "the keys do not ascend byte by byte, so the comparator is unknown: every window is asked");
     return opened;
   }
-  if (!internal) opened.notes.emplace_back("the table has plain keys, not those of a database");
-  opened.whole = std::make_shared<Table>(block, *std::move(index), std::move(owner));
+  opened.whole = std::make_shared<Table>(block, *std::move(index), internal, std::move(owner));
   return opened;
 }
 

@@ -267,6 +267,7 @@ Description Asked::describe() const {
   if (!properties.policy.empty()) d.more.emplace_back("policy", properties.policy);
   d.more.emplace_back("holds", properties.whole_keys ? properties.prefixes ? "keys and prefixes" : "keys" : "prefixes");
   if (!properties.extractor.empty()) d.more.emplace_back("prefix extractor", properties.extractor);
+  if (properties.entries) d.more.emplace_back("entries", std::to_string(*properties.entries));
   d.more.emplace_back("format_version", std::to_string(table_->footer.version));
   return d;
 }
