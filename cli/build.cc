@@ -11,6 +11,7 @@
 #include <array>
 #include <chrono>
 
+#include "build_format.h"
 #include "command.h"
 #include "keys.h"
 #include "options.h"
@@ -29,6 +30,7 @@ struct Options {
   std::uint32_t guard_bits = 0;
   std::uint32_t arity = 3;
   std::uint64_t memory = 0;
+  FormatArgs format;
   Keyed keyed;
   std::uint64_t keys_expected = 0;
   std::uint32_t threads = 1;
@@ -391,9 +393,28 @@ void check_not_an_input(const Options& options) {
   }
 }
 
-int run(Options& options) {
+// The general options that were given, for formats that have their own names for them.
+std::vector<Wish> wishes_of(const Options& options, const CLI::App& app) {
+  using Means = format::Param::Means;
+  std::vector<Wish> wishes;
+  const auto wish = [&](Means means, std::string value) {
+    const std::string_view option = option_for(means);
+    if (app.count(std::string(option)) != 0) wishes.push_back({means, option, std::move(value)});
+  };
+  wish(Means::fpr, fmt::format("{}", options.sizing.fpr));
+  wish(Means::bits_per_key, fmt::format("{}", options.sizing.bits_per_key));
+  wish(Means::keys, fmt::format("{}", options.keys_expected));
+  return wishes;
+}
+
+int run(Options& options, const std::vector<Wish>& wishes) {
   const auto begin = std::chrono::steady_clock::now();
   check_output(options.output);
+  if (!options.format.format.empty()) {
+    read_stdin_if_none(options.keys);
+    check_not_an_input(options);
+    return build_format({options.format, wishes, options.keys, options.output, options.json});
+  }
   if (options.family == "smallest") options.family = "ribbon";
   options.about = find_family(options.family);
   check_room(options.sizing, options.family);
@@ -427,7 +448,7 @@ int run(Options& options) {
 Command::Run build_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("-o,--output", options->output, "The file to write")->type_name("FILE")->required();
-  add_words(
+  auto* const filter = add_words(
       app, "--filter", options->family,
       {"line", "block", "classic", "counting", "scalable", "cuckoo", "quotient", "window", "fuse", "ribbon",
        "smallest"},
@@ -453,9 +474,17 @@ Command::Run build_command(CLI::App& app) {
                "Fill the filter in its file instead of in memory; so it is if it takes more than 80 % of the memory");
   app.add_option("--seed", options->seed, "Seed of the hash; default: 0")->type_name("S");
   declare_keyed(app, options->keyed);
+  auto* const format = add_format_name(
+      app, "--format", options->format.format,
+      "Write the file that another system would write of these keys (perhaps formats lists them); --fpr, "
+      "--bits-per-key and --keys-expected stand for the parameters of its own that mean the same");
+  add_sets(app, "--set", options->format.sets, "A parameter of that format; may be repeated")->needs(format);
+  format->excludes(filter);
+  for (const char* const own : {"--max-bytes", "--guard-bits", "--arity", "--memory", "--on-disk", "--seed", "--keyed"})
+    format->excludes(app.get_option(own));
   declare_json(app, options->json);
   declare_keys(app, options->keys);
-  return [options] { return run(*options); };
+  return [options, &app] { return run(*options, wishes_of(*options, app)); };
 }
 
 }  // namespace perhaps::cli

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "perhaps/result.h"
 
@@ -46,6 +47,8 @@ struct Command {
 
 std::span<const Command> commands() noexcept;
 const Command* find_command(std::string_view name) noexcept;
+// NAME of every program perhaps-NAME that would be found as a command, by name.
+std::vector<std::string> other_commands();
 
 // One function for each row.
 Command::Run build_command(CLI::App&);
@@ -53,6 +56,8 @@ Command::Run query_command(CLI::App&);
 Command::Run add_command(CLI::App&);
 Command::Run remove_command(CLI::App&);
 Command::Run info_command(CLI::App&);
+Command::Run convert_command(CLI::App&);
+Command::Run formats_command(CLI::App&);
 Command::Run merge_command(CLI::App&);
 Command::Run fold_command(CLI::App&);
 Command::Run verify_command(CLI::App&);

@@ -307,6 +307,8 @@ std::string help_of_all() {
   for (const Command& command : commands()) {
     if (!command.hidden) out += entry(command.name, command.summary, 12);
   }
+  if (const auto others = other_commands(); !others.empty())
+    out += "\n" + bold("Programs beside it:") + "\n  " + wrapped(fmt::format("{}", fmt::join(others, " ")), 2, 2);
   out += "\n" + bold("To begin:") + "\n";
   for (const char* name : {"build", "query", "info"}) out += "  " + std::string(find_command(name)->examples[0]) + "\n";
   return out + "\nperhaps COMMAND --help tells more, as does man perhaps; perhaps --version.\n";

@@ -1,4 +1,8 @@
-// perhaps info: everything that a filter file can tell.
+// perhaps info: everything that a filter file can tell, whichever system wrote it.
+#include <algorithm>
+#include <filesystem>
+
+#include "any_file.h"
 #include "command.h"
 #include "options.h"
 #include "print.h"
@@ -9,21 +13,46 @@ namespace {
 struct Options {
   std::vector<std::string> filters;
   OpenArgs open;
+  FormatArgs format;
   bool json = false;
 };
 
-std::string json_of(const std::string& path, const Description& d, bool verified) {
-  Json json;
-  json.add("file", path).add("format", d.format).add("family", d.family).add("hash", d.hash).add("keys", d.keys);
+// A description as it is printed: the figures of a filter, whatever its origin.
+void add_figures(Json& json, const Description& d) {
+  json.add("family", d.family).add("hash", d.hash).add("keys", d.keys);
   json.add("keys_distinct", d.keys_estimated).add("capacity", d.capacity).add("bits", d.bits).add("bytes", d.bytes);
   const auto per_key =
       d.keys && *d.keys != 0 ? std::optional(static_cast<double>(d.bits) / static_cast<double>(*d.keys)) : std::nullopt;
   json.add("bits_per_key", per_key).add("probes", d.probes).add("fill", d.fill).add("fpr", d.fpr);
   json.add("fpr_at_capacity", d.capacity ? std::optional(d.fpr_at_capacity) : std::nullopt);
-  json.add("checksum", verified ? "ok" : "not checked");
   Json more;
   for (const auto& [name, value] : d.more) more.add(name, value);
   json.raw("more", more.text());
+}
+
+Description described(const AnyFilter& filter) {
+  Description d = filter.describe();
+  return capped(d, d.keys);
+}
+
+std::string checksum_of(const AnyFile& file) { return file.own->verified() ? "ok" : "not checked"; }
+
+std::string json_of(const std::string& path, const AnyFile& file) {
+  Json json;
+  json.add("file", path).add("format", file.opened.format);
+  add_figures(json, described(file.filter()));
+  if (file.own) json.add("checksum", checksum_of(file));
+  if (file.codec != nullptr) json.add("system", file.codec->summary);
+  std::vector<std::string> entries;
+  for (const format::Entry& entry : file.opened.entries) {
+    Json one;
+    one.add("name", entry.name).add("offset", entry.offset).add("size", entry.size).add("format", entry.format);
+    add_figures(one, described(*entry.filter));
+    entries.push_back(one.text());
+  }
+  std::vector<std::string> notes;
+  for (const std::string& note : file.opened.notes) notes.push_back(Json::quoted(note));
+  json.raw("entries", Json::array(entries)).raw("notes", Json::array(notes));
   return json.text();
 }
 
@@ -43,16 +72,37 @@ std::string headroom_of(const Description& d) {
   return fmt::format("{} more keys until {}", grouped(capacity - d.keys_estimated), percent(d.fpr_at_capacity));
 }
 
-void print(Out& out, const std::string& path, const Description& d, bool verified) {
+std::string keys_of(const Description& d) {
+  if (!d.keys) return fmt::format("about {} distinct", grouped(d.keys_estimated));
+  return d.keys_estimated == 0 && *d.keys != 0
+             ? grouped(*d.keys)
+             : fmt::format("{}, about {} distinct", grouped(*d.keys), grouped(d.keys_estimated));
+}
+
+// One a line, for files that hold many.
+std::string table_of(const std::vector<format::Entry>& entries) {
+  std::vector<std::vector<std::string>> rows = {{"filter", "format", "offset", "bytes", "keys", "fill", "fpr"}};
+  for (const format::Entry& entry : entries) {
+    const Description d = described(*entry.filter);
+    rows.push_back({entry.name, std::string(entry.format.empty() ? d.family : entry.format), grouped(entry.offset),
+                    grouped(entry.size), d.keys ? grouped(*d.keys) : grouped(d.keys_estimated),
+                    fmt::format("{:.1f} %", d.fill * 100), percent(d.fpr)});
+    check_interrupt();
+  }
+  return table(rows, "llrrrrr");
+}
+
+void print(Out& out, const std::string& path, const AnyFile& file) {
+  const Description d = described(file.filter());
   const auto row = [&](std::string_view label, const std::string& text) {
     out.write(fmt::format("  {:<9}  {}\n", label, text));
   };
   out.write(bold(path) + "\n");
-  row("format", d.format);
+  row("format", file.codec == nullptr ? std::string(file.opened.format)
+                                      : fmt::format("{}: {}", file.opened.format, file.codec->summary));
   row("family", d.family);
-  row("hash", d.hash);
-  row("keys", d.keys ? fmt::format("{}, about {} distinct", grouped(*d.keys), grouped(d.keys_estimated))
-                     : fmt::format("about {} distinct", grouped(d.keys_estimated)));
+  if (!d.hash.empty()) row("hash", d.hash);
+  row("keys", keys_of(d));
   const std::string per_key =
       d.keys && *d.keys != 0
           ? fmt::format(", {:.2f} bits a key", static_cast<double>(d.bits) / static_cast<double>(*d.keys))
@@ -64,36 +114,104 @@ void print(Out& out, const std::string& path, const Description& d, bool verifie
   row("fpr", fmt::format("{} now{}", percent(d.fpr),
                          d.capacity ? fmt::format(", {} when full", percent(d.fpr_at_capacity)) : ""));
   row("headroom", headroom_of(d));
-  row("checksum", verified ? "ok" : "not checked");
+  if (file.own) row("checksum", checksum_of(file));
+  for (const std::string& note : file.opened.notes) row("note", note);
+  const auto& entries = file.opened.entries;
+  if (entries.size() > 1 || (entries.size() == 1 && !entries[0].name.empty())) {
+    row("filters", grouped(static_cast<std::uint64_t>(entries.size())));
+    out.write("\n" + table_of(entries));
+  }
 }
 
-int run(const Options& options) {
-  std::vector<std::string> objects;
-  std::string text;
-  Out out;
-  for (const std::string& path : options.filters) {
-    const Opened opened = open_filter(path, options.open);
-    Description d = opened.filter->describe();
-    d = capped(d, d.keys);
-    if (options.json) {
-      objects.push_back(json_of(path, d, opened.file.verified()));
-    } else {
-      if (&path != &options.filters.front()) out.write("\n");
-      print(out, path, d, opened.file.verified());
-      out.flush();
+// A folder stands for the files in and below it, by name.
+std::vector<std::string> files_below(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  using Walk = std::filesystem::recursive_directory_iterator;
+  for (Walk at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code gone;
+    if (at->is_regular_file(gone)) files.push_back(at->path());
+  }
+  if (error) fail("{}: {}", folder, error.message());
+  std::ranges::sort(files);
+  return files;
+}
+
+class Report {
+ public:
+  explicit Report(const Options& options) : options_(options) {}
+
+  void add(const std::string& path) {
+    const AnyFile file(path, options_.open, options_.format);
+    if (options_.json) {
+      objects_.push_back(json_of(path, file));
+      return;
+    }
+    if (std::exchange(printed_, true)) out_.write("\n");
+    print(out_, path, file);
+    out_.flush();
+  }
+
+  // Its files that are of no known format are not worth a word each; what is damaged is.
+  void add_folder(const std::string& folder) {
+    list_ = true;
+    std::uint64_t others = 0;
+    for (const std::string& path : files_below(folder)) {
+      try {
+        add(path);
+      } catch (const Failure& failure) {
+        if (options_.format.format.empty() && std::string_view(failure.what()).ends_with(kUnknown)) {
+          ++others;
+        } else {
+          say("", failure.what());
+          failed_ = true;
+        }
+      }
+      check_interrupt();
+    }
+    if (others != 0 && !options_.json) {
+      out_.write(fmt::format("{}{}: {} other file{}\n", printed_ ? "\n" : "", folder, grouped(others),
+                             others == 1 ? "" : "s"));
     }
   }
-  if (options.json) out.write((objects.size() == 1 ? objects[0] : Json::array(objects)) + "\n");
-  return kYes;
+
+  int end() {
+    if (options_.json) out_.write((objects_.size() == 1 && !list_ ? objects_[0] : Json::array(objects_)) + "\n");
+    return failed_ ? kError : kYes;
+  }
+
+ private:
+  const Options& options_;
+  Out out_;
+  std::vector<std::string> objects_;
+  bool list_ = false;
+  bool printed_ = false;
+  bool failed_ = false;
+};
+
+int run(const Options& options) {
+  Report report(options);
+  for (const std::string& path : options.filters) {
+    std::error_code none;
+    if (std::filesystem::is_directory(path, none)) {
+      report.add_folder(path);
+    } else {
+      report.add(path);
+    }
+  }
+  return report.end();
 }
 
 }  // namespace
 
 Command::Run info_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("filters", options->filters, "Filter files")->type_name("FILTER")->required();
+  app.add_option("filters", options->filters, "Filter files of any format, and folders of them")
+      ->type_name("FILTER")
+      ->required();
   declare_json(app, options->json);
   declare_open(app, options->open);
+  declare_format(app, options->format);
   return [options] { return run(*options); };
 }
 

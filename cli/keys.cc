@@ -660,10 +660,7 @@ void digest_keys(const AnyHasher& hasher, KeysAs as, std::span<const Bytes> keys
 
 void ask(const AnyFilter& filter, KeysAs as, std::span<const Bytes> keys, std::span<std::uint64_t> answers) {
   const DigestProbe* probe = filter.digests();
-  if (probe == nullptr) {
-    if (as == KeysAs::u64) fail("this filter hashes bytes, not numbers (--keys-as u64)");
-    return filter.may_contain(keys, answers);
-  }
+  if (probe == nullptr) return filter.may_contain(keys, answers);  // another system's: a number is its 8 bytes
   std::array<std::uint64_t, Parser::kColumn> digests;
   digest_keys(probe->hasher(), as, keys, digests);
   probe->may_contain(std::span<const std::uint64_t>(digests.data(), keys.size()), answers);

@@ -53,7 +53,7 @@ unsigned on_threads(unsigned threads, const std::function<void(unsigned)>& work)
 // The digests of keys: bytes, but u64 records are numbers, as the library hashes them.
 void digest_keys(const AnyHasher& hasher, KeysAs as, std::span<const Bytes> keys,
                  std::span<std::uint64_t> out) noexcept;
-// Bit i % 64 of answers[i / 64] belongs to keys[i].
+// Bit i % 64 of answers[i / 64] belongs to keys[i]. Other systems' filters are asked for the bytes of a number.
 void ask(const AnyFilter& filter, KeysAs as, std::span<const Bytes> keys, std::span<std::uint64_t> answers);
 
 struct Batch {

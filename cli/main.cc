@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -27,6 +28,7 @@ constexpr Examples kBuild = {
     "zcat keys.gz | perhaps build -o seen.perhaps --fpr 0.001",
     "perhaps build -o mail.perhaps --field 2 --delimiter , --lower people.csv",
     "perhaps build -o small.perhaps --max-bytes 64Ki keys.txt more.txt",
+    "perhaps build --format guava --set fpp=0.001 -o seen.guava keys.txt",
 };
 constexpr Examples kQuery = {
     "perhaps query seen.perhaps -e hello",
@@ -62,6 +64,15 @@ constexpr Examples kVerify = {
 constexpr Examples kInfo = {
     "perhaps info seen.perhaps",
     "perhaps info --json seen.perhaps mail.perhaps",
+    "perhaps info seen.guava",
+};
+constexpr Examples kConvert = {
+    "perhaps build --format fuse8 -o keys.fuse8 keys.txt",
+    "perhaps convert --format fuse8 --to fuse8 --set packed=true -o packed.fuse8 keys.fuse8",
+};
+constexpr Examples kFormats = {
+    "perhaps formats",
+    "perhaps formats guava cassandra",
 };
 constexpr Examples kSize = {
     "perhaps size --keys 1e9 --fpr 0.001",
@@ -97,7 +108,19 @@ constexpr Command kCommands[] = {
      "mostly recognised as such, but with the probability of the filter's false-positive rate it looks present, and "
      "another key that shares its place in the filter is removed instead.",
      kRemove, &remove_command},
-    {"info", "tell everything about filter files", "", kInfo, &info_command},
+    {"info", "tell everything about filter files",
+     "Recognises our own files and those of other systems, and lists every filter inside. The false-positive rate is "
+     "that of the system's own probing, which is asked: where its formula promises less, both are shown. A folder "
+     "stands for the filter files in and below it.",
+     kInfo, &info_command},
+    {"convert", "write a filter in the format of another system",
+     "Only where nothing is lost: the two formats hash and place a key alike, or the one lies in the other. Otherwise "
+     "says why not, and which command makes the filter from its keys.",
+     kConvert, &convert_command},
+    {"formats", "which systems' files are read and written",
+     "With names: the parameters of those formats, what they may be, and the general option of build that means the "
+     "same.",
+     kFormats, &formats_command},
     {"merge", "unite filters, or intersect them",
      "The filters must have the same family, size and hash: build them with the same --keys-expected. The union is "
      "exactly the filter of all the keys. The intersection holds every key that is in all of them, and answers perhaps "
@@ -131,17 +154,27 @@ constexpr Command kCommands[] = {
     {"completion", "print a shell's completions", "", {}, &completion_command, true},
 };
 
+constexpr std::string_view kProgram = "perhaps-";
+
 // The folder of this program, its libexec, and PATH.
-void run_elsewhere(const std::string& name, char** argv) {
+std::vector<std::filesystem::path> program_folders() {
+  std::vector<std::filesystem::path> folders;
   std::error_code ignored;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  if (!self.empty()) {
-    const auto folder = self.parent_path();
-    for (const auto& path : {folder / name, folder.parent_path() / "libexec" / "perhaps" / name}) {
-      ::execv(path.c_str(), argv);
-    }
+  if (const auto self = std::filesystem::read_symlink("/proc/self/exe", ignored); !self.empty()) {
+    folders.push_back(self.parent_path());
+    folders.push_back(self.parent_path().parent_path() / "libexec" / "perhaps");
   }
-  ::execvp(name.c_str(), argv);
+  const char* const path = std::getenv("PATH");
+  for (std::string_view rest = path == nullptr ? "" : path; !rest.empty();) {
+    const std::string_view folder = rest.substr(0, rest.find(':'));
+    if (!folder.empty()) folders.emplace_back(folder);
+    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
+  }
+  return folders;
+}
+
+void run_elsewhere(const std::string& word, char** argv) {
+  for (const auto& folder : program_folders()) ::execv((folder / (std::string(kProgram) + word)).c_str(), argv);
 }
 
 [[noreturn]] void fail_unknown(std::string_view word) {
@@ -176,7 +209,7 @@ int run(int argc, char** argv) {
   if (word.starts_with('-')) fail("{}: an option needs a command before it (see perhaps --help)", word);
   const Command* command = find_command(word);
   if (command == nullptr) {
-    if (word.find('/') == std::string_view::npos) run_elsewhere("perhaps-" + std::string(word), argv + 1);
+    if (word.find('/') == std::string_view::npos) run_elsewhere(std::string(word), argv + 1);
     fail_unknown(word);
   }
   set_command_name(command->name);
@@ -201,6 +234,25 @@ const Command* find_command(std::string_view name) noexcept {
     if (command.name == name) return &command;
   }
   return nullptr;
+}
+
+std::vector<std::string> other_commands() {
+  std::vector<std::string> names;
+  for (const auto& folder : program_folders()) {
+    std::error_code error;
+    for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+      const std::string name = at->path().filename();
+      if (!name.starts_with(kProgram) || ::access(at->path().c_str(), X_OK) != 0) continue;
+      std::error_code gone;
+      if (!at->is_regular_file(gone) || name.find('.') != std::string::npos) continue;
+      std::string word = name.substr(kProgram.size());
+      if (find_command(word) == nullptr) names.push_back(std::move(word));
+    }
+  }
+  std::ranges::sort(names);
+  const auto twice = std::ranges::unique(names);
+  names.erase(twice.begin(), twice.end());
+  return names;
 }
 
 }  // namespace perhaps::cli

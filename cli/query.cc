@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "any_file.h"
 #include "command.h"
 #include "keys.h"
 #include "options.h"
@@ -16,6 +17,8 @@ struct Options {
   std::string filter;
   KeyOptions keys;
   OpenArgs open;
+  FormatArgs format;
+  bool seek = false;
   bool invert = false;
   bool count = false;
   bool quiet = false;
@@ -28,7 +31,9 @@ int run(Options& options) {
   if (options.numbers && (options.keys.as == KeysAs::len32 || options.keys.as == KeysAs::u64)) {
     fail("-n: binary records (--keys-as len32 or u64) have no line to put a number on");
   }
-  const Opened opened = open_filter(options.filter, options.open);  // before a pipe is waited for
+  const AnyFile file(options.filter, options.open, options.format);  // before a pipe is waited for
+  if (options.seek && file.opened.seek == nullptr) fail("{}: has no prefix filter (--seek)", options.filter);
+  const AnyFilter& filter = options.seek ? *file.opened.seek : file.filter();
   read_stdin_if_none(options.keys);
   Keys keys(options.keys);
   const bool prints = !options.quiet && !options.count && !options.json;
@@ -42,7 +47,7 @@ int run(Options& options) {
   std::array<std::uint64_t, Parser::kColumn / 64> answers;
   const auto use = [&](const Batch& batch, const Source* source) {
     if (source != current) current = source, number = 0;
-    ask(*opened.filter, options.keys.as, batch.keys, answers);
+    ask(filter, options.keys.as, batch.keys, answers);
     asked += batch.keys.size();
     for (std::size_t word = 0; word * 64 < batch.keys.size(); ++word) {
       const std::size_t left = batch.keys.size() - word * 64;
@@ -89,14 +94,16 @@ int run(Options& options) {
 
 Command::Run query_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("filter", options->filter, "The filter file")->type_name("FILTER")->required();
+  app.add_option("filter", options->filter, "The filter file, of any format")->type_name("FILTER")->required();
   app.add_flag("-v,--invert-match", options->invert, "Select the keys that are certainly not in the filter");
   app.add_flag("-c,--count", options->count, "Print only how many are selected");
   app.add_flag("-q,--quiet", options->quiet, "Print nothing and stop at the first: the exit code tells");
   app.add_flag("-n,--line-number", options->numbers, "Print the number of each record in its file before it");
   add_count(app, "-m,--max-count", options->most, "NUM", "Stop after NUM are selected", 0);
+  app.add_flag("--seek", options->seek, "Ask as a seek to a key does, where the file of an engine has a prefix filter");
   declare_json(app, options->json);
   declare_open(app, options->open);
+  declare_format(app, options->format);
   declare_keys(app, options->keys);
   return [options] { return run(*options); };
 }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 
+#include "any_file.h"
 #include "command.h"
 #include "keys.h"
 #include "options.h"
@@ -19,6 +20,7 @@ struct Options {
   std::uint64_t absent_count = 1'000'000;
   std::uint64_t absent_seed = 1;
   OpenArgs open;
+  FormatArgs format;
   bool json = false;
 };
 
@@ -114,23 +116,26 @@ Tally ask_all(const AnyFilter& filter, Keys& keys, KeysAs as, const char* label,
 int run(Options& options) {
   check_key_format(options.keys);
   check_stdin_once(options.keys.files, std::count(options.absent.files.begin(), options.absent.files.end(), "-"));
-  const Opened opened = open_filter(options.filter, options.open);  // before a pipe is waited for
+  const AnyFile file(options.filter, options.open, options.format);  // before a pipe is waited for
   Keys keys(options.keys);
   std::vector<std::string> absent_files = std::move(options.absent.files);
   options.absent = options.keys;
   options.absent.files = std::move(absent_files);
   Keys absent(options.absent);
-  const Description d = opened.filter->describe();
+  const Description d = file.filter().describe();
 
   std::vector<std::string> missing;
-  const Tally present = ask_all(*opened.filter, keys, options.keys.as, "present", &missing);
+  const Tally present = ask_all(file.filter(), keys, options.keys.as, "present", &missing);
   const Tally others = options.absent.files.empty()
-                           ? ask_random(*opened.filter, options)
-                           : ask_all(*opened.filter, absent, options.keys.as, "absent", nullptr);
+                           ? ask_random(file.filter(), options)
+                           : ask_all(file.filter(), absent, options.keys.as, "absent", nullptr);
   const std::uint64_t false_negatives = present.asked - present.perhaps;
   const double fpr = others.asked == 0 ? 0 : static_cast<double>(others.perhaps) / static_cast<double>(others.asked);
   const Interval likely = wilson(others.perhaps, others.asked, 1.96);
-  const Interval possible = wilson(others.perhaps, others.asked, 5);
+  // The model of another system's filter was measured too (format/codec.h), with an error of its own.
+  constexpr double kSample = 1 << 18;
+  const double spread = file.codec == nullptr ? 1 : std::sqrt(1 + static_cast<double>(others.asked) / kSample);
+  const Interval possible = wilson(others.perhaps, others.asked, 5 * spread);
   const bool agrees = d.fpr >= possible.low && d.fpr <= possible.high;
 
   Out out;
@@ -167,7 +172,7 @@ int run(Options& options) {
 
 Command::Run verify_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("filter", options->filter, "The filter file")->type_name("FILTER")->required();
+  app.add_option("filter", options->filter, "The filter file, of any format")->type_name("FILTER")->required();
   app.add_option("--keys", options->keys.files, "Keys that must be in the filter; - is standard input; may be repeated")
       ->type_name("FILE")
       ->allow_extra_args(false)
@@ -182,6 +187,7 @@ Command::Run verify_command(CLI::App& app) {
       ->excludes(files);
   declare_json(app, options->json);
   declare_open(app, options->open);
+  declare_format(app, options->format);
   declare_key_format(app, options->keys);
   return [options] { return run(*options); };
 }

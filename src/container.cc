@@ -456,6 +456,13 @@ Result<void> write_container(const std::string& path, const Header& header) {
   return temp->publish();
 }
 
+Result<void> write_file(const std::string& path, Bytes bytes) {
+  auto temp = TempFile::create(path);
+  if (!temp) return std::move(temp).error();
+  if (auto done = temp->write(bytes, 0); !done) return done;
+  return temp->publish();
+}
+
 // -------------------------------------------------------------------------------------------------------------- File
 
 class detail::Mapping {

@@ -56,6 +56,8 @@ struct Header {
 // syncs the folder. A link is followed and stays a link; an existing file keeps its mode. On an error nothing is left
 // behind and the old file, if any, is as it was (unless only the very last step failed, which the error says).
 PERHAPS_API Result<void> write_container(const std::string& path, const Header& header);
+// The same promise for any bytes: the file of another system.
+PERHAPS_API Result<void> write_file(const std::string& path, Bytes bytes);
 
 struct OpenOptions {
   // Reads every byte once (some GB/s). Without it, opening takes less than a millisecond at any size, the header is

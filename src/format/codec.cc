@@ -108,12 +108,14 @@ double predicted_fpr(const AnyFilter& filter, double formula) {
   for (std::size_t i = 0; i < kColumn; ++i) keys[i] = std::as_bytes(std::span(words)).subspan(16 * i, 16);
   std::uint64_t hits = 0;
   std::uint64_t state = 0;
-  for (std::uint64_t asked = 0; asked < kAsked; asked += kColumn) {
+  std::uint64_t asked = 0;
+  // Hits and nothing else for a while: it is saturated, and such filters are the dearest to ask.
+  for (; asked < kAsked && !(asked == kAsked / 16 && hits == asked); asked += kColumn) {
     for (std::uint64_t& word : words) word = splitmix64(state++);
     filter.may_contain(keys, answers);
     for (const std::uint64_t word : answers) hits += static_cast<std::uint64_t>(std::popcount(word));
   }
-  return hits < kEnough ? formula : static_cast<double>(hits) / static_cast<double>(kAsked);
+  return hits < kEnough ? formula : static_cast<double>(hits) / static_cast<double>(asked);
 }
 
 std::vector<std::uint64_t> distinct_xxh64(std::span<const Bytes> keys) {

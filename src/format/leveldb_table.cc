@@ -157,7 +157,12 @@ class AnyWindow final : public AnyFilter {
       answers[from / kBatch] = may_contain(keys.subspan(from, std::min(kBatch, keys.size() - from)));
   }
   std::uint64_t byte_size() const noexcept override { return block_.bytes(); }
-  Description describe() const override { return block_.describe(); }
+  Description describe() const override {
+    Description d = block_.describe();
+    d.more.emplace_back("a window", percent_text(d.fpr) + " of the keys that a table asks it for");
+    d.fpr = -std::expm1(std::log1p(-d.fpr) * static_cast<double>(block_.windows()));
+    return d;
+  }
 
  private:
   FilterBlock block_;

@@ -185,6 +185,13 @@ std::string_view kind_of(Bytes blob) noexcept {
   return agrees ? Legacy::name : std::string_view();
 }
 
+std::string_view name_of(Bytes blob, std::string_view otherwise) noexcept {
+  if (blob.empty()) return Ribbon128::name;
+  if (blob.size() < kTrailer) return otherwise;
+  const int marker = Trailer(blob.last(kTrailer)).marker;
+  return marker == 0 ? otherwise : marker == -1 ? FastLocal::name : marker == -2 ? Ribbon128::name : Legacy::name;
+}
+
 Density::Density(double wanted) noexcept
     : bits_per_key(wanted < 1     ? 1
                    : wanted < 100 ? wanted
@@ -371,7 +378,7 @@ template <class Layout>
 Result<Opened> open(const Source& source, const Params&) {
   auto filter = rocksdb::open_blob(Layout::name, source.bytes);
   if (!filter) return damaged(source, Layout::name, std::move(filter).error());
-  const std::string found = (*filter)->describe().format;
+  const std::string found(rocksdb::name_of(source.bytes, Layout::name));
   Opened opened = one_filter(source, Layout::name, *std::move(filter));
   if (found != Layout::name) opened.notes.push_back("these bytes are " + found);
   return opened;

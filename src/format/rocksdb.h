@@ -189,6 +189,8 @@ std::uint64_t may_contain(const typename Layout::Shape& shape, const std::byte* 
   return answers;
 }
 
+// Which of the three these bytes are, by their trailer; `otherwise` if it does not say.
+std::string_view name_of(Bytes blob, std::string_view otherwise) noexcept;
 // A filter as its last five bytes say, or the reason why that cannot be: they say what no RocksDB writes, and its own
 // reader would take every key for a member.
 Result<std::shared_ptr<const AnyFilter>> open_blob(std::string_view format, Bytes blob);

@@ -1005,7 +1005,8 @@ class Documents(Case):
     """Help, man page and completions name every command and option, are well formed, and their examples run."""
 
     COMMANDS = [
-        "build", "query", "add", "remove", "info", "merge", "fold", "dedup", "verify", "size", "advise", "bench"]
+        "build", "query", "add", "remove", "info", "convert", "formats", "merge", "fold", "dedup", "verify", "size", "advise",
+        "bench"]
 
     def options(self):
         for command in self.COMMANDS:
@@ -1018,7 +1019,7 @@ class Documents(Case):
             self.assertRegex(top, r"(?m)^  %s  " % command)
             self.assertEqual(text, self.ok("help", command).decode())
             self.assertIn("Usage: perhaps " + command, text)
-            self.assertGreater(len(options), 3)
+            self.assertGreater(len(options), 1)
             self.assertIn(("-h", "--help"), options)
         for text in [top] + [text for _, text, _ in self.options()]:
             self.assertLessEqual(max(map(len, text.splitlines())), 80)

@@ -1,0 +1,59 @@
+// Filter files of ours and of other systems, opened by one call.
+#pragma once
+#include <CLI/App.hpp>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "options.h"
+#include "perhaps/format.h"
+
+namespace perhaps::cli {
+
+// --format and --set: which system's file it is, and what only that system knows.
+struct FormatArgs {
+  std::string format{};             // empty: told by content and name
+  std::vector<std::string> sets{};  // name=value
+};
+void declare_format(CLI::App& app, FormatArgs& args);
+// The names of all formats as choices, for help and completions.
+CLI::Option* add_format_name(CLI::App& app, const std::string& name, std::string& value, const std::string& text);
+CLI::Option* add_sets(CLI::App& app, const std::string& name, std::vector<std::string>& sets, const std::string& text);
+
+const format::Codec& find_codec(std::string_view name);  // throws Failure
+format::Params params_of(const format::Codec& codec, std::span<const std::string> sets);
+
+// A file's bytes, mapped; of a .gz, inflated.
+class FileBytes {
+ public:
+  explicit FileBytes(const std::string& path);  // throws Failure
+  FileBytes(const FileBytes&) = delete;
+  ~FileBytes();
+
+  Bytes bytes() const noexcept { return inflated_.empty() ? mapped_ : Bytes(inflated_); }
+  bool inflated() const noexcept { return !inflated_.empty(); }
+
+ private:
+  Bytes mapped_{};
+  std::vector<std::byte> inflated_{};
+};
+
+// How the message ends where no format was recognised.
+inline constexpr std::string_view kUnknown = "no known filter format (--format)";
+
+struct AnyFile {
+  // Throws Failure, which names the file, the format and the fact.
+  AnyFile(const std::string& path, const OpenArgs& args, const FormatArgs& format);
+
+  const AnyFilter& filter() const noexcept { return *opened.whole; }
+
+  std::optional<File> own;           // one of ours
+  std::unique_ptr<FileBytes> bytes;  // else
+  const format::Codec* codec = nullptr;
+  format::Source source{};
+  format::Opened opened{};  // ours has one entry
+};
+
+}  // namespace perhaps::cli

@@ -1,0 +1,162 @@
+#include "build_format.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+#include "command.h"
+#include "print.h"
+
+namespace perhaps::cli {
+namespace {
+
+using Means = format::Param::Means;
+
+// All keys at once and in order, as the codecs want them. Those of mapped files stay where they are.
+class AllKeys {
+ public:
+  explicit AllKeys(const KeyOptions& options) : options_(options) {}
+
+  void add(const Batch& batch, const Source* source) {
+    const bool stays = source != nullptr && source->mapped() && options_.key_is_record();
+    for (const Bytes key : batch.keys) keys_.push_back(stays ? key : copy_of(key));
+  }
+  std::span<const Bytes> get() const noexcept { return keys_; }
+
+ private:
+  static constexpr std::size_t kPiece = std::size_t{1} << 20;
+
+  Bytes copy_of(Bytes key) {
+    if (key.size() > room_) {
+      room_ = std::max(kPiece, key.size());
+      pieces_.push_back(std::make_unique_for_overwrite<std::byte[]>(room_));
+      next_ = pieces_.back().get();
+    }
+    std::byte* const at = next_;
+    if (!key.empty()) std::memcpy(at, key.data(), key.size());
+    next_ += key.size();
+    room_ -= key.size();
+    return {at, key.size()};
+  }
+
+  const KeyOptions& options_;
+  std::vector<Bytes> keys_;
+  std::vector<std::unique_ptr<std::byte[]>> pieces_;
+  std::byte* next_ = nullptr;
+  std::size_t room_ = 0;
+};
+
+// "fpp (--fpr) and expected_insertions (--keys-expected)"
+std::string sized_by(const format::Codec& codec) {
+  std::vector<std::string> names;
+  for (const format::Param& param : codec.params) {
+    if (param.means != Means::itself) names.push_back(fmt::format("{} ({})", param.name, option_for(param.means)));
+  }
+  if (names.empty()) return "its keys alone";
+  const std::string last = names.back();
+  names.pop_back();
+  return names.empty() ? last : fmt::format("{} and {}", fmt::join(names, ", "), last);
+}
+
+void apply(const format::Codec& codec, const Wish& wish, format::Params& params) {
+  const auto param = std::ranges::find(codec.params, wish.means, &format::Param::means);
+  if (param == codec.params.end()) fail("{}: {} is sized by {}", wish.option, codec.name, sized_by(codec));
+  if (params.given(param->name)) fail("{} and --set {}: they are the same", wish.option, param->name);
+  if (auto done = params.set(param->name, wish.value); !done)
+    fail("{}: {}: {}", wish.option, codec.name, done.error().detail);
+}
+
+// Only the codec knows how large the file will be. More than the machine has is refused by the system then, rather than
+// the program killed when it touches it.
+std::vector<std::byte> built(const format::Codec& codec, std::span<const Bytes> keys, const format::Params& params) {
+  const rlimit most{physical_memory(), physical_memory()};
+  ::setrlimit(RLIMIT_DATA, &most);
+  try {
+    return take(codec.build(keys, params));
+  } catch (const std::bad_alloc&) {
+    fail("{}: the file would be larger than the memory of this machine, {}", codec.name,
+         bytes_text(static_cast<double>(physical_memory())));
+  }
+}
+
+void report(const FormatBuild& build, const format::Codec& codec, const Keys& keys, std::uint64_t count,
+            const Description& d, std::uint64_t file_bytes, double seconds) {
+  const double bits_per_key = count == 0 ? 0 : static_cast<double>(file_bytes) * 8 / static_cast<double>(count);
+  const double per_second = static_cast<double>(count) / std::max(seconds, 1e-9);
+  Out out;
+  if (build.json) {
+    Json json;
+    json.add("file", build.output).add("format", codec.name).add("family", d.family).add("hash", d.hash);
+    json.add("keys", count).add("keys_distinct", d.keys_estimated).add("bits", d.bits).add("bytes", file_bytes);
+    json.add("probes", d.probes)
+        .add("bits_per_key", count == 0 ? std::optional<double>() : bits_per_key)
+        .add("fill", d.fill)
+        .add("fpr", d.fpr);
+    json.add("seconds", seconds).add("keys_per_second", per_second);
+    out.write(json.text() + "\n");
+    return;
+  }
+  const auto row = [&](std::string_view label, const std::string& text) {
+    out.write(fmt::format("  {:<9}  {}\n", label, text));
+  };
+  out.write(bold(build.output) + "\n");
+  row("keys", fmt::format("{}, from {}", grouped(count), keys.names()));
+  row("format", fmt::format("{}: {}", codec.name, codec.summary));
+  const std::string probes = d.probes == 0 ? "" : fmt::format(", {} probe{}", d.probes, d.probes == 1 ? "" : "s");
+  row("filter", fmt::format("{}{}{}{}", d.family, probes, d.hash.empty() ? "" : ", ", d.hash));
+  row("size", fmt::format("{} bytes{}", grouped(file_bytes),
+                          count == 0 ? "" : fmt::format(", {:.2f} bits a key", bits_per_key)));
+  row("fpr", fmt::format("{} predicted", percent(d.fpr)));
+  row("time", fmt::format("{}, {} keys/s", seconds_text(seconds), rate_text(per_second)));
+}
+
+}  // namespace
+
+std::string_view option_for(Means means) noexcept {
+  switch (means) {
+    case Means::fpr:
+      return "--fpr";
+    case Means::bits_per_key:
+      return "--bits-per-key";
+    case Means::keys:
+      return "--keys-expected";
+    case Means::itself:
+      break;
+  }
+  return "";
+}
+
+void save_bytes(Bytes bytes, const std::string& path) {
+  const Saving saving;
+  take(write_file(path, bytes));
+}
+
+int build_format(const FormatBuild& build) {
+  const auto begin = std::chrono::steady_clock::now();
+  const format::Codec& codec = find_codec(build.format.format);
+  if (codec.build == nullptr) fail("{}: can be read, not written", codec.name);
+  format::Params params = params_of(codec, build.format.sets);
+  for (const Wish& wish : build.wishes) apply(codec, wish, params);
+  Keys keys(build.keys);
+  AllKeys all(build.keys);
+  {
+    Progress progress("reading", keys.stored_bytes());
+    keys.for_each(progress, [&](const Batch& batch, const Source* source) {
+      all.add(batch, source);
+      return true;
+    });
+  }
+  const std::vector<std::byte> bytes = built(codec, all.get(), params);
+  check_interrupt();
+  // Before it replaces anything: what cannot be read again was not worth writing.
+  const auto opened = take(codec.open({.bytes = bytes, .file_name = {}}, params));
+  const Description d = opened.whole->describe();
+  save_bytes(bytes, build.output);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  report(build, codec, keys, all.get().size(), d, bytes.size(), seconds.count());
+  return kYes;
+}
+
+}  // namespace perhaps::cli

@@ -1,0 +1,115 @@
+// Any bytes at all, opened as the file of every other system: never a crash, never more memory than the bytes justify,
+// and damage that is seen is never a *no* inside an engine. The registry is walked, so a new format is fuzzed the day it
+// is added.
+//   byte 0    which codec; 0: every one of them
+//   byte 1    which words its parameters have
+//   the rest  the file
+// What opens is asked, described and converted into every format that takes it. Seeds: the files that the systems
+// themselves wrote (fuzz/seed.py).
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "perhaps/format.h"
+
+namespace {
+
+using perhaps::Bytes;
+namespace format = perhaps::format;
+
+void demand(bool truth) {
+  if (!truth) std::abort();
+}
+
+// Each flag and each word has one of its values, chosen by the bits of `choice`.
+format::Params params_of(const format::Codec& codec, unsigned choice) {
+  format::Params params(codec);
+  for (const format::Param& param : codec.params) {
+    std::string_view words = param.type == format::Param::Type::flag ? "true|false" : param.words;
+    if (words.empty() || choice % 2 == 0) {
+      choice /= 2;
+      continue;
+    }
+    choice /= 2;
+    const auto count = static_cast<unsigned>(std::ranges::count(words, '|')) + 1;
+    for (unsigned skip = choice % count; skip != 0; --skip) words.remove_prefix(words.find('|') + 1);
+    demand(static_cast<bool>(params.set(param.name, words.substr(0, words.find('|')))));
+  }
+  return params;
+}
+
+std::array<std::uint64_t, 2> ask(const perhaps::AnyFilter& filter) {
+  static const std::vector<std::string> text = [] {
+    std::vector<std::string> made;
+    for (std::size_t i = 0; i < 100; ++i) made.push_back(std::string(i % 7, 'x') + std::to_string(i * i));
+    made[0].clear();
+    return made;
+  }();
+  std::vector<Bytes> keys;
+  for (const std::string& key : text) keys.push_back(perhaps::bytes_of(key));
+  std::array<std::uint64_t, 2> answers{};
+  filter.may_contain(std::span<const Bytes>(keys), std::span(answers));
+  demand(filter.may_contain(std::span<const Bytes>(keys).first(64)) == answers[0]);
+  demand(filter.may_contain(keys[70]) == ((answers[1] >> 6 & 1) != 0));
+  return answers;
+}
+
+void describe(const perhaps::AnyFilter& filter) {
+  const perhaps::Description d = filter.describe();
+  demand(d.fill >= 0 && d.fill <= 1 && d.fpr >= 0 && d.fpr <= 1);
+}
+
+void open(const format::Codec& codec, Bytes bytes, unsigned choice) {
+  const format::Params params = params_of(codec, choice);
+  const format::Source tool{.bytes = bytes};
+  const auto strict = codec.open(tool, params);
+  const auto lenient = codec.open({.bytes = bytes, .file_name = {}, .on_damage = format::OnDamage::perhaps}, params);
+  demand(static_cast<bool>(lenient));
+  const auto answers = ask(*lenient->whole);
+  if (!strict) {
+    demand(strict.error().detail.starts_with(std::string(codec.name) + ": "));
+    return;
+  }
+  demand(ask(*strict->whole) == answers);
+  if (strict->seek != nullptr) ask(*strict->seek);
+  // A description asks a million keys: not of each of many.
+  if (choice % 16 == 0) describe(*strict->whole);
+  std::size_t left = 16;
+  for (const format::Entry& entry : strict->entries) {
+    demand(entry.offset <= bytes.size() && entry.size <= bytes.size() - entry.offset);
+    if (left-- == 0) break;
+    ask(*entry.filter);
+  }
+  for (const format::Codec* const to : format::codecs()) {
+    if (to->convert == nullptr) continue;
+    const format::Params wanted = params_of(*to, choice);
+    const auto converted = format::convert(tool, *strict, *to, wanted);
+    if (!converted) {
+      demand(!converted.error().detail.empty());
+      continue;
+    }
+    // It answers the same, or convert() should have refused.
+    const auto again = to->open({.bytes = converted->bytes}, wanted);
+    demand(static_cast<bool>(again));
+    demand(ask(*again->whole) == answers);
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 2) return 0;
+  // A copy at its exact size, so that the address sanitizer sees a step past its end.
+  const auto* start = reinterpret_cast<const std::byte*>(data);
+  const std::vector<std::byte> file(start + 2, start + size);
+  (void)format::detect({.bytes = file});
+  const auto codecs = format::codecs();
+  if (data[0] != 0) {
+    open(*codecs[(data[0] - 1u) % codecs.size()], file, data[1]);
+  } else {
+    for (const format::Codec* const codec : codecs) open(*codec, file, data[1]);
+  }
+  return 0;
+}
