@@ -30,6 +30,7 @@
 #include "perhaps/hash.h"
 #include "perhaps/quotient.h"
 #include "report.h"
+#include "route.h"
 #include "stopwatch.h"
 
 namespace perhaps::bench {
@@ -42,7 +43,7 @@ perhaps-bench fpr [--seed S]   false-positive rates, theory beside measurement
   --keys LIST          sizes, e.g. 1e5,1e6 (default 1e5,1e6,1e7,1e8)
   --rounds N           rounds (default 15; 7 at 1e8, of builds 3)
   --quick              a few minutes: up to 1e7 keys (static, mutable, merge: 1e6), 5 rounds, absent keys only
-  --only REGEX         only the tables whose title matches: "^lookup", "^static build", "^mutable", "^merge" ..
+  --only REGEX         only the tables whose title matches: "^lookup", "^static build", "^mutable", "^route" ..
   --contenders REGEX   only the contenders whose name matches
   --isa NAME           kernels to use (portable, sse4, avx2 ...)
   --cpu N              the CPU to stay on (default: the last)
@@ -218,6 +219,7 @@ class Bench {
   template <class Key>
   void run(std::uint64_t n, const std::string& group, const std::vector<Entry<Key>>& entries);
   void run_merge(std::uint64_t n);
+  void run_route(std::uint64_t n);
 
   bool wanted(const Table& table) const { return std::regex_search(table.title(), only_); }
   template <class Key>
@@ -499,6 +501,13 @@ void Bench::run_merge(std::uint64_t n) {
   tables_.push_back(std::move(table));
 }
 
+void Bench::run_route(std::uint64_t n) {
+  Table table = route_table(n);
+  if (!wanted(table)) return;
+  refused_ |= !bench::run_route(table, std::min<std::uint64_t>(rounds(n), 5));
+  tables_.push_back(std::move(table));
+}
+
 std::string first_line(const char* path, const std::string& prefix) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -564,6 +573,7 @@ int run(const Options& options) {
           std::printf("table      %s\n", table.title().c_str());
       }
       if (n <= kMaxMerged) std::printf("table      %s\n", merge_table(n).title().c_str());
+      if (n <= kMaxRouted) std::printf("table      %s\n", route_table(n).title().c_str());
     }
     for (const auto& table : Bench::plan<std::string_view>(text_keys, "", options.quick))
       std::printf("table      %s\n", table.title().c_str());
@@ -599,6 +609,7 @@ int run(const Options& options) {
     if (options.quick && !options.keys_given && n > 1'000'000) continue;
     for (std::size_t i = 1; i < kGroups.size(); ++i) bench.run<std::uint64_t>(n, kGroups[i], numbers);
     if (n <= kMaxMerged) bench.run_merge(n);
+    if (n <= kMaxRouted) bench.run_route(n);
   }
   bench.run<std::string_view>(text_keys, "", strings);
   if (!options.json.empty()) write_json(options.json, about, bench.tables());

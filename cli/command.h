@@ -65,6 +65,8 @@ Command::Run dedup_command(CLI::App&);
 Command::Run size_command(CLI::App&);
 Command::Run bench_command(CLI::App&);
 Command::Run advise_command(CLI::App&);
+Command::Run allocate_command(CLI::App&);
+Command::Run route_command(CLI::App&);
 Command::Run man_command(CLI::App&);
 Command::Run completion_command(CLI::App&);
 

@@ -87,6 +87,17 @@ constexpr Examples kAdvise = {
     "perhaps advise keys.txt --queries new.txt --needs delete --saves 2ms",
 };
 
+constexpr Examples kAllocate = {
+    "perhaps allocate --levels 4 --ratio 10 --keys 1e9 --budget 1G",
+    "perhaps allocate --levels 4 --ratio 10 --keys 1e9 --budget 1G --ribbon 1 --plot levels.svg",
+};
+
+constexpr Examples kRoute = {
+    "perhaps route --build sets.perhaps old=keys.txt new=more.txt",
+    "perhaps route sets.perhaps new.txt",
+    "perhaps route --remove sets.perhaps old",
+};
+
 constexpr Command kCommands[] = {
     {"build", "make a filter file from keys",
      "Reads keys and writes a filter of them to a file. The number of keys need not be known: files are read twice, "
@@ -149,6 +160,16 @@ constexpr Command kCommands[] = {
      "in all: its time, the work that a wrong perhaps causes, and the memory. The last line is the command to run. "
      "Exit code: 1 if no family does all that is asked for, 2 on an error.",
      kAdvise, &advise_command},
+    {"route", "which of many sets may have a key",
+     "Prints each key, a tab, and the names of the sets that may have it, with commas between them: which server, "
+     "shard or file to ask. One index of all sets answers at once, so their number hardly matters; they should be of "
+     "similar size, because each takes the room of the largest. With --build, --add and --remove it changes the index "
+     "instead. Exit code: 0 if any key was in a set, 1 if none, 2 on an error.",
+     kRoute, &route_command},
+    {"allocate", "spread a memory budget over the levels of an LSM tree",
+     "How many bits a key the filters of each level should have, so that a lookup of an absent key reads as few tables "
+     "in vain as the memory allows; beside it, the same bits a key on every level.",
+     kAllocate, &allocate_command},
     {"bench", "measure the families on this machine", "", kBench, &bench_command},
     {"man", "print the man page", "", {}, &man_command, true},
     {"completion", "print a shell's completions", "", {}, &completion_command, true},

@@ -12,6 +12,7 @@
 
 #include "any_flat.h"
 #include "any_scalable.h"
+#include "any_sets.h"
 #include "hash/checksum.h"
 #include "perhaps/detail/bits.h"
 
@@ -199,6 +200,10 @@ Result<void> check_scalable(const Header& header) {
 
 Result<void> check_kind(const Header& header) {
   if (header.kind == Kind::scalable) return check_scalable(header);
+  if (header.kind == Kind::sets) {
+    const auto index = SetIndexView::over(header, Hash());
+    return index ? Result<void>() : index.error();
+  }
   Result<void> result = Error{Errc::unsupported, "unknown kind of filter " + number(std::uint32_t(header.kind))};
   for_each_layout([&]<class L>() {
     if (L::kind == header.kind) result = check_flat<L>(header);
@@ -534,6 +539,9 @@ Result<File> File::over(Bytes bytes, const OpenOptions& options, std::string nam
 }
 
 std::unique_ptr<AnyFilter> File::any() const {
+  if (header_.kind == Kind::sets) {
+    return std::make_unique<AnySets>(*SetIndexView::over(header_, hasher_), header_.record);
+  }
   std::unique_ptr<AnyFilter> filter;
   if (header_.kind == Kind::scalable) {
     for_each_link_layout([&]<class L>() {

@@ -24,6 +24,8 @@ std::string_view name_of(Kind kind) noexcept {
       return "fuse";
     case Kind::ribbon:
       return "ribbon";
+    case Kind::sets:
+      return "sets";
   }
   return "unknown";
 }

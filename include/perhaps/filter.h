@@ -35,6 +35,7 @@ enum class Kind : std::uint32_t {
   window = 8,
   fuse = 9,
   ribbon = 10,
+  sets = 11,  // no family: many classic filters in one file (set_index.h)
 };
 PERHAPS_API std::string_view name_of(Kind kind) noexcept;
 

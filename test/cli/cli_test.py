@@ -1005,8 +1005,8 @@ class Documents(Case):
     """Help, man page and completions name every command and option, are well formed, and their examples run."""
 
     COMMANDS = [
-        "build", "query", "add", "remove", "info", "convert", "formats", "merge", "fold", "dedup", "verify", "size", "advise",
-        "bench"]
+        "build", "query", "add", "remove", "info", "convert", "formats", "merge", "fold", "dedup", "verify", "size",
+        "advise", "route", "allocate", "bench"]
 
     def options(self):
         for command in self.COMMANDS:

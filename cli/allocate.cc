@@ -1,0 +1,193 @@
+// perhaps allocate: how many bits a key for the filters of each level of an LSM tree.
+#include "perhaps/allocate.h"
+
+#include <cmath>
+#include <fstream>
+
+#include "command.h"
+#include "options.h"
+#include "panel.h"
+#include "perhaps/any_filter.h"
+#include "print.h"
+
+namespace perhaps::cli {
+namespace {
+
+struct Options {
+  std::uint32_t levels = 4;
+  double ratio = 10;
+  std::uint64_t keys = 0;
+  std::uint64_t budget = 0;
+  std::string filter = "line";
+  std::uint32_t ribbon = 0;
+  std::uint32_t runs = 1;
+  std::string plot;
+  bool json = false;
+};
+
+// The last level is the largest; each one before it is `ratio` times smaller.
+std::vector<Level> levels_of(const Options& options) {
+  double sum = 0;
+  for (std::uint32_t i = 0; i < options.levels; ++i) sum += std::pow(options.ratio, -static_cast<double>(i));
+  std::vector<Level> levels;
+  for (std::uint32_t i = options.levels; i-- > 0;) {
+    const double share = std::pow(options.ratio, -static_cast<double>(i)) / sum;
+    const double keys = std::round(static_cast<double>(options.keys) * share);
+    levels.push_back({.keys = static_cast<std::uint64_t>(keys), .cost = 1, .family = options.filter});
+  }
+  levels.front().cost = options.runs;
+  return levels;
+}
+
+LevelBudget budget_of(const Options& options, std::uint32_t ribbons) {
+  std::vector<Level> levels = levels_of(options);
+  for (std::size_t i = levels.size() - ribbons; i < levels.size(); ++i) levels[i].family = "ribbon";
+  return take(LevelBudget::over(std::move(levels)));
+}
+
+constexpr const char* kBestColour = "#0b6e99";
+constexpr const char* kEvenColour = "#8a8a8a";
+
+plot::Panel levels_panel(const Allocation& best, const Allocation& even) {
+  double most = 1;
+  for (const Allocation* a : {&best, &even}) {
+    for (const auto& share : a->levels) most = std::max(most, share.bits_per_key);
+  }
+  plot::Panel::Axis x{.from = 0.5,
+                      .to = static_cast<double>(best.levels.size()) + 0.5,
+                      .logarithmic = false,
+                      .ticks = {},
+                      .title = "level"};
+  for (std::size_t i = 1; i <= best.levels.size(); ++i) x.ticks.push_back({static_cast<double>(i), std::to_string(i)});
+  plot::Panel::Axis y{
+      .from = 0, .to = std::ceil(most / 4) * 4, .logarithmic = false, .ticks = {}, .title = "bits a key"};
+  for (double bits = 0; bits <= y.to; bits += 4) y.ticks.push_back({bits, fmt::format("{:.0f}", bits)});
+  return {80, 80, 380, 380, std::move(x), std::move(y)};
+}
+
+plot::Line levels_line(const Allocation& allocation, const char* label, const char* colour, const char* style) {
+  plot::Line line{.label = label, .colour = colour, .style = style, .points = {}, .dots = true};
+  for (std::size_t i = 0; i < allocation.levels.size(); ++i) {
+    line.points.push_back({static_cast<double>(i + 1), allocation.levels[i].bits_per_key});
+  }
+  return line;
+}
+
+// Reads in vain over memory, around the budget.
+std::string reads_panel(const LevelBudget& spread, const LevelBudget& evenly, std::uint64_t budget) {
+  const auto at = static_cast<double>(budget);
+  plot::Line best{.label = "spread", .colour = kBestColour, .style = {}, .points = {}};
+  plot::Line even{.label = "even", .colour = kEvenColour, .style = "stroke-dasharray=\"7 4\"", .points = {}};
+  double least = 1;
+  double most = 0;
+  for (double share = 0.25; share <= 2.001; share *= std::pow(2, 0.125)) {
+    const auto bytes = static_cast<std::uint64_t>(at * share);
+    best.points.push_back({share * at, spread.best(bytes).wasted});
+    even.points.push_back({share * at, evenly.even(bytes).wasted});
+    least = std::min(least, best.points.back().y);
+    most = std::max({most, best.points.back().y, even.points.back().y});
+  }
+  plot::Panel::Axis x{.from = at / 4, .to = at * 2, .logarithmic = true, .ticks = {}, .title = "memory of the filters"};
+  for (const double share : {0.25, 0.5, 1.0, 2.0}) x.ticks.push_back({at * share, bytes_text(at * share)});
+  plot::Panel::Axis y{.from = std::max(least, 1e-12) / 1.2,
+                      .to = most * 1.2,
+                      .logarithmic = true,
+                      .ticks = {},
+                      .title = "reads in vain a lookup"};
+  for (double tick = 1e-12; tick < 1e4; tick *= 10) {
+    if (tick >= y.from && tick <= y.to) y.ticks.push_back({tick, fmt::format("{:g}", tick)});
+  }
+  const plot::Panel panel(680, 80, 380, 380, std::move(x), std::move(y));
+  return panel.frame("Absent keys, over the memory") + panel.draw({best, even}) +
+         panel.mark({at, spread.best(budget).wasted}, kBestColour) +
+         panel.mark({at, evenly.even(budget).wasted}, kEvenColour);
+}
+
+void draw(const Options& options, const LevelBudget& spread, const LevelBudget& evenly) {
+  const Allocation best = spread.best(options.budget);
+  const Allocation even = evenly.even(options.budget);
+  const plot::Panel panel = levels_panel(best, even);
+  const std::string levels = panel.frame("Bits a key in " + bytes_text(static_cast<double>(options.budget))) +
+                             panel.draw({levels_line(best, "spread", kBestColour, ""),
+                                         levels_line(even, "even", kEvenColour, "stroke-dasharray=\"7 4\"")});
+  std::ofstream out(options.plot);
+  out << plot::picture(1180, 540, levels + reads_panel(spread, evenly, options.budget));
+  if (!out.flush()) fail("{}: cannot write", options.plot);
+}
+
+std::string waste_text(double wasted) { return fmt::format("{:.3g}", wasted); }
+
+int run(const Options& options) {
+  if (options.ribbon > options.levels) fail("--ribbon {}: there are {} levels", options.ribbon, options.levels);
+  if (!(options.ratio >= 1) || options.ratio > 1e6) fail("--ratio {}: must be 1 or more", options.ratio);
+  if (!options.plot.empty()) check_output(options.plot);
+  const LevelBudget evenly = budget_of(options, 0);
+  const LevelBudget spread = budget_of(options, options.ribbon);
+  const Allocation best = spread.best(options.budget);
+  const Allocation even = evenly.even(options.budget);
+  const Allocation small = spread.smallest(even.wasted);
+  if (!options.plot.empty()) draw(options, spread, evenly);
+  Out out;
+  if (options.json) {
+    std::vector<std::string> rows;
+    for (std::size_t i = 0; i < best.levels.size(); ++i) {
+      Json row;
+      row.add("level", std::uint64_t{i + 1}).add("keys", spread.levels()[i].keys);
+      row.add("family", spread.levels()[i].family).add("cost", spread.levels()[i].cost);
+      row.add("bytes", best.levels[i].bytes).add("bits_per_key", best.levels[i].bits_per_key);
+      row.add("fpr", best.levels[i].fpr).add("even_bytes", even.levels[i].bytes);
+      row.add("even_bits_per_key", even.levels[i].bits_per_key).add("even_fpr", even.levels[i].fpr);
+      rows.push_back(row.text());
+    }
+    Json json;
+    json.add("budget", options.budget).add("bytes", best.bytes).add("wasted_reads", best.wasted);
+    json.add("even_bytes", even.bytes).add("even_wasted_reads", even.wasted);
+    json.add("bytes_for_even_reads", small.bytes).raw("levels", Json::array(rows));
+    out.write(json.text() + "\n");
+    return kYes;
+  }
+  std::vector<std::vector<std::string>> rows = {
+      {"level", "keys", "filter", "bits/key", "bytes", "fpr", "even bits/key", "even fpr"}};
+  for (std::size_t i = 0; i < best.levels.size(); ++i) {
+    const Allocation::Share& share = best.levels[i];
+    rows.push_back({std::to_string(i + 1), grouped(spread.levels()[i].keys),
+                    share.bytes == 0 ? "none" : std::string(spread.levels()[i].family),
+                    fmt::format("{:.2f}", share.bits_per_key), grouped(share.bytes), percent(share.fpr),
+                    fmt::format("{:.2f}", even.levels[i].bits_per_key), percent(even.levels[i].fpr)});
+  }
+  rows.push_back({"all", grouped(options.keys), "",
+                  fmt::format("{:.2f}", static_cast<double>(best.bytes) * 8 / static_cast<double>(options.keys)),
+                  grouped(best.bytes), "",
+                  fmt::format("{:.2f}", static_cast<double>(even.bytes) * 8 / static_cast<double>(options.keys)), ""});
+  out.write(table(rows, "rrlrrrrr"));
+  out.write(fmt::format("reads in vain for an absent key: {} spread, {} even", waste_text(best.wasted),
+                        waste_text(even.wasted)));
+  if (best.wasted > 0) out.write(fmt::format(", {:.2f} times fewer", even.wasted / best.wasted));
+  out.write(fmt::format("\nas few as even in {}", bytes_text(static_cast<double>(small.bytes))));
+  if (even.bytes != 0) {
+    const double saved = 1 - static_cast<double>(small.bytes) / static_cast<double>(even.bytes);
+    out.write(fmt::format(", {:.1f} % less memory", saved * 100));
+  }
+  out.write("\n");
+  return kYes;
+}
+
+}  // namespace
+
+Command::Run allocate_command(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_count(app, "--levels", options->levels, "N", "Levels of the tree (4)");
+  app.add_option("--ratio", options->ratio, "How many times larger each level is than the one before it (10)")
+      ->type_name("R");
+  add_count(app, "--keys", options->keys, "N", "Keys in all levels together")->required();
+  add_count(app, "--budget", options->budget, "BYTES", "Memory for all filters together")->required();
+  add_words(app, "--filter", options->filter, {"line", "block", "classic", "fuse", "ribbon"},
+            "The family of the filters (line)");
+  add_count(app, "--ribbon", options->ribbon, "N", "Ribbon filters on the last N levels");
+  add_count(app, "--runs", options->runs, "N", "Overlapping tables on the first level, all of them asked (1)");
+  app.add_option("--plot", options->plot, "Draw it")->type_name("FILE.svg");
+  declare_json(app, options->json);
+  return [options] { return run(*options); };
+}
+
+}  // namespace perhaps::cli

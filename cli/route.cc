@@ -1,0 +1,246 @@
+// perhaps route: which of many sets may have a key? One index of all of them answers at once.
+#include <array>
+#include <bit>
+#include <filesystem>
+
+#include "command.h"
+#include "keys.h"
+#include "options.h"
+#include "perhaps/set_index.h"
+#include "print.h"
+
+namespace perhaps::cli {
+namespace {
+
+enum class Action : std::uint8_t { ask, build, add, remove };
+
+struct Options {
+  std::string index;
+  KeyOptions keys;  // what follows INDEX: keys to ask for, or the sets to change
+  OpenArgs open;
+  bool build = false;
+  bool add = false;
+  bool remove = false;
+  double fpr = 0.01;
+  std::uint64_t keys_expected = 0;
+  bool json = false;
+};
+
+Action action_of(const Options& options) {
+  if (options.build + options.add + options.remove > 1) fail("--build, --add and --remove exclude each other");
+  return options.build ? Action::build : options.add ? Action::add : options.remove ? Action::remove : Action::ask;
+}
+
+struct NamedKeys {
+  std::string name;
+  KeyOptions keys;
+};
+// "eu=eu.txt": the keys of a set and its name.
+std::vector<NamedKeys> sets_of(const Options& options) {
+  std::vector<NamedKeys> sets;
+  for (const std::string& text : options.keys.files) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) fail("{}: a set is given as NAME=FILE", text);
+    NamedKeys set{text.substr(0, equals), options.keys};
+    set.keys.files = {text.substr(equals + 1)};
+    sets.push_back(std::move(set));
+  }
+  if (sets.empty()) fail("no sets: give them as NAME=FILE");
+  std::vector<std::string> files;
+  for (const NamedKeys& set : sets) files.push_back(set.keys.files[0]);
+  check_stdin_once(files);
+  return sets;
+}
+
+std::vector<std::uint64_t> digests_of(const NamedKeys& set, const AnyHasher& hasher) {
+  Keys keys(set.keys);
+  std::vector<std::uint64_t> digests;
+  Progress progress("reading " + set.name, keys.stored_bytes());
+  keys.for_each(
+      progress,
+      [&](const Batch& batch, const Source*) {
+        const std::size_t had = digests.size();
+        digests.resize(had + batch.keys.size());
+        digest_keys(hasher, set.keys.as, batch.keys, std::span(digests).subspan(had));
+        return true;
+      },
+      [] {});
+  std::sort(digests.begin(), digests.end());
+  digests.erase(std::unique(digests.begin(), digests.end()), digests.end());
+  return digests;
+}
+
+// The column of each set, 64 sets at a time: what one walk over the matrix takes.
+void add_sets(SetIndex& index, const std::vector<NamedKeys>& sets, std::vector<std::vector<std::uint64_t>> digests) {
+  for (std::size_t from = 0; from < sets.size(); from += 64) {
+    const std::size_t to = std::min(sets.size(), from + 64);
+    std::vector<Bloom> filters;
+    std::vector<SetIndex::Column> columns;
+    filters.reserve(to - from);
+    for (std::size_t i = from; i < to; ++i) {
+      if (digests[i].empty()) digests[i] = digests_of(sets[i], index.hasher());
+      // The bits are those of the digests, whoever made them.
+      Bloom& filter = filters.emplace_back(index.shape().column);
+      for (const std::uint64_t digest : digests[i]) filter.insert(Digest<Hash>::made_by(Hash(), digest));
+      columns.push_back({sets[i].name, digests[i].size(), filter.bytes()});
+      if (digests[i].size() > 0 && index.shape().column.fpr(static_cast<double>(digests[i].size())) > 0.5) {
+        warn(fmt::format("{}: {} keys are too many for an index of this size", sets[i].name,
+                         grouped(std::uint64_t{digests[i].size()})));
+      }
+      digests[i] = {};
+    }
+    take(index.add(columns));
+  }
+}
+
+int report(const Options& options, const SetIndex& index) {
+  std::uint64_t sets = 0;
+  std::uint64_t keys = 0;
+  for (const auto& set : index.sets()) {
+    sets += !set.name.empty();
+    keys += set.keys;
+  }
+  Out out;
+  if (options.json) {
+    Json json;
+    json.add("file", options.index).add("sets", sets).add("keys", keys).add("bytes", index.byte_size());
+    json.add("slots", index.shape().slots).add("probes", index.shape().column.probes);
+    json.add("false_sets", index.false_sets());
+    out.write(json.text() + "\n");
+  } else {
+    out.write(fmt::format("{}: {} sets, {} keys, {}; a key of none is said to be in {:.2g} of them\n", options.index,
+                          grouped(sets), grouped(keys), bytes_text(static_cast<double>(index.byte_size())),
+                          index.false_sets()));
+  }
+  return kYes;
+}
+
+int build(const Options& options) {
+  const std::vector<NamedKeys> sets = sets_of(options);
+  check_output(options.index);
+  const auto secret = options.open.keyed.read();
+  const AnyHasher hasher = secret ? AnyHasher(*secret) : AnyHasher(Hash());
+  // The largest set decides, so all are read before the first is put in, unless it is known.
+  std::uint64_t largest = options.keys_expected;
+  std::vector<std::vector<std::uint64_t>> digests(sets.size());
+  for (std::size_t i = 0; i < sets.size() && options.keys_expected == 0; ++i) {
+    digests[i] = digests_of(sets[i], hasher);
+    largest = std::max<std::uint64_t>(largest, digests[i].size());
+  }
+  SetIndex index(Request{.keys = std::max<std::uint64_t>(largest, 1), .fpr = options.fpr}, hasher);
+  add_sets(index, sets, std::move(digests));
+  {
+    const Saving saving;
+    take(index.save(options.index));
+  }
+  return report(options, index);
+}
+
+int change(const Options& options, Action action) {
+  check_replaceable(options.index);
+  const FileLock lock(options.index);
+  SetIndex index = [&] {
+    const File file = take(File::open(options.index, {.secret = options.open.keyed.read()}));
+    return SetIndex(take(SetIndexView::over(file)));
+  }();
+  if (action == Action::add) {
+    const auto sets = sets_of(options);
+    add_sets(index, sets, std::vector<std::vector<std::uint64_t>>(sets.size()));
+  } else {
+    if (options.keys.files.empty()) fail("which sets? give their names");
+    for (const std::string& name : options.keys.files) {
+      if (!index.remove(name)) fail("{}: there is no set '{}'", options.index, name);
+    }
+  }
+  {
+    const Saving saving;
+    take(index.save(options.index));
+  }
+  return report(options, index);
+}
+
+int ask(Options& options) {
+  const File file =
+      take(File::open(options.index, {.verify = !options.open.no_verify, .secret = options.open.keyed.read()}));
+  const SetIndexView index = take(SetIndexView::over(file));
+  read_stdin_if_none(options.keys);
+  if (options.keys.as == KeysAs::len32 || options.keys.as == KeysAs::u64) {
+    fail("--keys-as len32 and u64: a binary key has no line to put names behind");
+  }
+  Keys keys(options.keys);
+  std::array<std::uint64_t, 64> digests;
+  std::vector<std::uint64_t> answers(digests.size() * index.words());
+  std::uint64_t routed = 0;
+  Out out;
+  const Source* current = nullptr;
+  Progress progress("asking", keys.stored_bytes());
+  keys.for_each(
+      progress,
+      [&](const Batch& batch, const Source* source) {
+        current = source;
+        for (std::size_t from = 0; from < batch.keys.size(); from += digests.size()) {
+          const auto some = batch.keys.subspan(from, std::min(digests.size(), batch.keys.size() - from));
+          digest_keys(index.hasher(), options.keys.as, some, digests);
+          index.may_contain(std::span<const std::uint64_t>(digests.data(), some.size()), answers);
+          for (std::size_t i = 0; i < some.size(); ++i) {
+            out.write(batch.records[from + i]);
+            char before = '\t';
+            for (std::size_t word = 0; word < index.words(); ++word) {
+              for (std::uint64_t rest = answers[i * index.words() + word]; rest != 0; rest &= rest - 1) {
+                const auto set = word * 64 + static_cast<std::size_t>(std::countr_zero(rest));
+                out.write(before);
+                out.write(std::string_view(index.sets()[set].name));
+                before = ',';
+              }
+            }
+            routed += before == ',';
+            out.write('\n');
+          }
+        }
+        return true;
+      },
+      [&] {
+        if (current != nullptr && !current->mapped()) out.flush();
+      });
+  return routed != 0 ? kYes : kNo;
+}
+
+int run(Options& options) {
+  switch (const Action action = action_of(options); action) {
+    case Action::ask:
+      return ask(options);
+    case Action::build:
+      return build(options);
+    case Action::add:
+    case Action::remove:
+      return change(options, action);
+  }
+  return kError;
+}
+
+}  // namespace
+
+Command::Run route_command(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("index", options->index, "The index")->type_name("INDEX")->required();
+  app.add_flag("--build", options->build, "Make the index, of sets given as NAME=FILE");
+  app.add_flag("--add", options->add, "Add sets, given as NAME=FILE");
+  app.add_flag("--remove", options->remove, "Take out sets, given by their names");
+  app.add_option_function<std::string>(
+         "--fpr",
+         [options](const std::string& text) {
+           const auto share = parse_share(text);
+           if (!share || !(*share > 0) || !(*share < 1)) fail("--fpr {}: must be between 0 and 1", text);
+           options->fpr = *share;
+         },
+         "With --build: the false-positive rate of the largest set (0.01)")
+      ->type_name("RATE");
+  add_count(app, "--keys-expected", options->keys_expected, "N",
+            "With --build: keys of the largest set to come; counted if not given");
+  declare_json(app, options->json);
+  declare_open(app, options->open);
+  declare_keys(app, options->keys);
+  return [options] { return run(*options); };
+}
+
+}  // namespace perhaps::cli

@@ -1,0 +1,154 @@
+"""The promises of `perhaps route` and `perhaps allocate`, kept by the real binary.
+
+    route_test.py PERHAPS [unittest arguments]
+
+Every class begins with what is promised. Keys are fixed, so a false positive that is not there today never is.
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+PERHAPS = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="perhaps-route-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def write(self, name, data):
+        with open(os.path.join(self.folder, name), "wb") as file:
+            file.write(data)
+        return name
+
+    def read(self, name):
+        with open(os.path.join(self.folder, name), "rb") as file:
+            return file.read()
+
+    def run_perhaps(self, *args, stdin=b""):
+        return subprocess.run([PERHAPS, *args], input=stdin, capture_output=True, cwd=self.folder, timeout=120)
+
+    def ok(self, *args, stdin=b"", code=0):
+        done = self.run_perhaps(*args, stdin=stdin)
+        self.assertEqual(done.returncode, code, (args, done.stdout, done.stderr))
+        return done.stdout.decode()
+
+    def refuses(self, text, *args):
+        done = self.run_perhaps(*args)
+        self.assertEqual(done.returncode, 2, (args, done.stdout))
+        self.assertIn(text, done.stderr.decode())
+
+
+def lines(keys):
+    return b"".join(k + b"\n" for k in keys)
+
+
+class Route(Case):
+    """Every key is sent at least where it is, also after sets came and went. Would notice: a set that is not named for
+    its own key, one that is named after it was removed, an index that is changed by a command that failed."""
+
+    SETS = 70
+
+    def setUp(self):
+        super().setUp()
+        for i in range(self.SETS + 1):
+            self.write("%d.txt" % i, lines(b"%d:%d" % (i, j) for j in range(50)))
+        named = ["s%d=%d.txt" % (i, i) for i in range(self.SETS)]
+        self.made = json.loads(self.ok("route", "--build", "--json", "--fpr", "1e-6", "sets", *named))
+
+    def route(self, *args, stdin=b"", code=0):
+        text = self.ok("route", "sets", *args, stdin=stdin, code=code)
+        rows = [line.split("\t") for line in text.splitlines()]
+        return {row[0]: row[1].split(",") if len(row) > 1 else [] for row in rows}
+
+    def test_every_key_finds_its_set(self):
+        self.assertEqual((self.made["sets"], self.made["keys"], self.made["slots"]), (70, 3500, 128))
+        self.assertLess(self.made["false_sets"], 1e-4)
+        everything = b"".join(self.read("%d.txt" % i) for i in range(self.SETS))
+        routes = self.route(stdin=everything + b"nowhere\n")
+        for i in range(self.SETS):
+            for j in range(50):
+                self.assertEqual(routes["%d:%d" % (i, j)], ["s%d" % i])
+        self.assertEqual(routes["nowhere"], [])
+        self.assertEqual(self.route("-e", "nowhere", code=1), {"nowhere": []})
+
+    def test_sets_come_and_go(self):
+        self.ok("route", "--remove", "sets", "s3", "s69")
+        self.ok("route", "--add", "sets", "again=3.txt", "more=70.txt")
+        self.assertEqual(self.route("-e", "3:7")["3:7"], ["again"])
+        self.assertEqual(self.route("-e", "70:0")["70:0"], ["more"])
+        self.assertEqual(self.route("-e", "69:1", code=1)["69:1"], [])
+        self.assertEqual(self.route("-e", "4:49")["4:49"], ["s4"])
+        self.assertIn("sets", self.ok("info", "sets"))
+        self.ok("query", "sets", "-e", "3:7")  # as one filter: in any of them
+        self.ok("query", "sets", "-e", "nowhere", code=1)
+
+    def test_a_key_in_two_sets(self):
+        self.write("both.txt", b"5:5\n")
+        self.ok("route", "--add", "sets", "both=both.txt")
+        self.assertEqual(sorted(self.route("-e", "5:5")["5:5"]), ["both", "s5"])
+
+    def test_what_fails_changes_nothing(self):
+        before = self.read("sets")
+        self.refuses("two sets 's1'", "route", "--add", "sets", "s1=1.txt")
+        self.refuses("no set 'x'", "route", "--remove", "sets", "s1", "x")
+        self.refuses("NAME=FILE", "route", "--add", "sets", "1.txt")
+        self.refuses("exclude each other", "route", "--add", "--remove", "sets", "s1")
+        self.refuses("missing.txt", "route", "--add", "sets", "a=missing.txt")
+        self.assertEqual(self.read("sets"), before)
+        self.ok("build", "-o", "line", "1.txt")
+        self.refuses("no index of sets", "route", "line", "-e", "1")
+        self.write("cut", before[:-64])
+        self.refuses("truncated", "route", "cut", "-e", "1")
+
+    def test_keyed(self):
+        self.write("secret", b"0123456789abcdef")
+        self.ok("route", "--build", "--keyed", "secret", "kept", "a=1.txt", "b=2.txt")
+        self.refuses("key", "route", "kept", "-e", "1:1")
+        self.assertEqual(self.ok("route", "--keyed", "secret", "kept", "-e", "1:1"), "1:1\ta\n")
+
+
+class Allocate(Case):
+    """The figures add up: rows make the sums, the budget is kept, and spreading is never worse than not."""
+
+    def allocate(self, *args):
+        return json.loads(self.ok("allocate", "--json", *args))
+
+    def test_sums(self):
+        for args in (["--keys", "1e9", "--budget", "1G"], ["--keys", "1e6", "--budget", "2M", "--levels", "7"],
+                     ["--keys", "1e8", "--budget", "100M", "--ribbon", "2", "--ratio", "4", "--runs", "6"],
+                     ["--keys", "1000", "--budget", "1", "--levels", "1"]):
+            d = self.allocate(*args)
+            self.assertLessEqual(d["bytes"], d["budget"])
+            self.assertEqual(sum(row["bytes"] for row in d["levels"]), d["bytes"])
+            self.assertAlmostEqual(sum(row["cost"] * row["fpr"] for row in d["levels"]), d["wasted_reads"])
+            self.assertLessEqual(d["wasted_reads"], d["even_wasted_reads"] * (1 + 1e-9))
+
+    def test_what_it_gains(self):
+        d = self.allocate("--levels", "4", "--ratio", "10", "--keys", "1e9", "--budget", "1.25G")
+        self.assertGreater(d["even_wasted_reads"] / d["wasted_reads"], 2)
+        d = self.allocate("--levels", "4", "--ratio", "10", "--keys", "1e9", "--budget", "1.25G", "--ribbon", "1")
+        self.assertLess(d["bytes_for_even_reads"], 0.7 * d["even_bytes"])
+
+    def test_table_and_picture(self):
+        text = self.ok("allocate", "--keys", "1e9", "--budget", "1G", "--plot", "levels.svg")
+        rows = text.splitlines()
+        self.assertEqual([row.split()[0] for row in rows[:6]], ["level", "1", "2", "3", "4", "all"])
+        self.assertIn("times fewer", text)
+        self.assertLessEqual(max(map(len, rows)), 100)
+        picture = xml.etree.ElementTree.fromstring(self.read("levels.svg"))
+        self.assertTrue(picture.tag.endswith("svg"))
+
+    def test_refusals(self):
+        self.refuses("there are 4 levels", "allocate", "--keys", "1e6", "--budget", "1M", "--ribbon", "5")
+        self.refuses("--ratio", "allocate", "--keys", "1e6", "--budget", "1M", "--ratio", "0.5")
+        self.refuses("--budget", "allocate", "--keys", "1e6")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
