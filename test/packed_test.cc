@@ -1,0 +1,153 @@
+// Promise: a packed filter denies none of its keys, answers at the rate of its family, takes the bytes it was given,
+// and any bytes at all can be asked. The bytes are what they were: tables on disk hold them. Would notice: a missing
+// key, a rate outside 5 sigma, a read outside the bytes (under the sanitizers), a changed layout.
+#include "perhaps/packed.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+#include "perhaps/any_filter.h"
+#include "perhaps/dense.h"
+#include "support/keys.h"
+
+namespace perhaps {
+namespace {
+
+using test::Stream;
+
+std::vector<std::uint64_t> digests_of(std::uint64_t seed, std::size_t count) {
+  std::vector<std::uint64_t> digests(count);
+  for (std::size_t i = 0; i < count; ++i) digests[i] = Hash()(Stream{seed}.at(i)).value;
+  return digests;
+}
+
+TEST(Packed, DeniesNoKey) {
+  for (std::size_t count = 1; count < 400; count += count < 140 ? 1 : 23) {
+    for (const double bits : {0.3, 1.0, 4.0, 10.0, 11.3, 33.0, 100.0}) {
+      const auto digests = digests_of(count, count);
+      auto given = digests;
+      given.insert(given.end(), digests.begin(), digests.end());
+      const auto packed = pack("dense", given, bits);
+      const PackedView view = PackedView::over(packed);
+      ASSERT_TRUE(view.usable()) << count << " keys, " << bits << " bits";
+      for (const std::uint64_t digest : digests) ASSERT_TRUE(view.may_contain(digest)) << count << ", " << bits;
+      if (bits >= 4 && bits < 33) {
+        EXPECT_LE(static_cast<double>(packed.size()), std::max(bits * static_cast<double>(count) / 8 + 0.5, 3.0));
+      }
+      std::vector<std::uint64_t> answers(count / 64 + 1);
+      view.may_contain(digests, answers);
+      const auto perhaps =
+          std::transform_reduce(answers.begin(), answers.end(), std::size_t{0}, std::plus<>(),
+                                [](std::uint64_t w) { return static_cast<std::size_t>(std::popcount(w)); });
+      EXPECT_EQ(perhaps, count);
+      view.prefetch(digests[0]);
+    }
+  }
+}
+
+TEST(Packed, EveryFamily) {
+  for (const Family& family : families()) {
+    ASSERT_EQ(can_pack(family.name), family.name != "scalable");
+    if (!can_pack(family.name)) continue;
+    for (const std::size_t count : {1u, 40u, 3000u}) {
+      const auto digests = digests_of(9, count);
+      const auto packed = pack(family.name, digests, 12);
+      const PackedView view = PackedView::over(packed);
+      ASSERT_TRUE(view.usable()) << family.name;
+      for (const std::uint64_t digest : digests) ASSERT_TRUE(view.may_contain(digest)) << family.name;
+      std::uint64_t wrong = 0;
+      for (const std::uint64_t digest : digests_of(10, 5000)) wrong += view.may_contain(digest);
+      // Those that erase or forget pay for it with the rate, and of a few keys most are mainly head.
+      const bool plain = !family.erases && family.name != "window";
+      if (count == 3000) {
+        EXPECT_LT(wrong, plain ? 250u : 2500u) << family.name;
+      }
+    }
+  }
+  EXPECT_FALSE(can_pack("none such"));
+}
+
+// 3000 filters of each size, 1000 absent digests each: n = 3e6, z = 5.
+TEST(Packed, DenseFiltersKeepTheirRate) {
+  for (const std::size_t count : {1u, 2u, 5u, 18u, 36u, 50u, 64u}) {
+    for (const std::size_t bytes : {count + 2, count * 10 / 8 + 2, count * 2 + 2}) {
+      std::uint64_t wrong = 0;
+      std::uint64_t seeds = 0;
+      std::uint32_t most = 0;
+      std::vector<std::byte> filter(bytes);
+      const auto shape = Dense::Shape::of(count, bytes);
+      for (std::uint64_t set = 0; set < 3000; ++set) {
+        const auto digests = digests_of(set + 1, count);
+        Dense::build(digests, filter);
+        ASSERT_NE(filter.back(), std::byte{0});
+        const auto seed = std::to_integer<std::uint32_t>(filter[bytes - 2]);
+        seeds += seed + 1;
+        most = std::max(most, seed);
+        for (std::uint64_t i = 0; i < 1000; ++i) wrong += Dense::may_contain(filter, Stream{1'000'000 + set}.at(i));
+      }
+      const double n = 3e6;
+      const double rate = static_cast<double>(wrong) / n;
+      const double model = shape.fpr();
+      std::printf("  %2zu keys, %3zu bytes: model %.4e, measured %.4e; seeds %.1f on average, %u at most\n", count,
+                  bytes, model, rate, static_cast<double>(seeds) / 3000, most + 1);
+      // A filter's own rate differs from the mean by as much again.
+      EXPECT_NEAR(rate, model, 5 * std::sqrt(2 * model / n)) << count << " keys, " << bytes << " bytes";
+    }
+  }
+}
+
+TEST(Packed, AnyBytesCanBeAsked) {
+  EXPECT_FALSE(PackedView::over({}).usable());
+  EXPECT_TRUE(PackedView::over({}).may_contain(1));
+  EXPECT_FALSE(PackedView::over(pack("dense", {}, 10)).may_contain(1));
+  for (std::uint64_t i = 0; i < 30'000; ++i) {
+    // On the heap and of exactly this size, so that a sanitizer sees a read past it.
+    std::vector<std::byte> bytes(Stream{1}.at(i) % 90);
+    for (std::size_t j = 0; j < bytes.size(); ++j) bytes[j] = static_cast<std::byte>(Stream{i}.at(j));
+    if (!bytes.empty() && i % 4 == 0) bytes.back() = static_cast<std::byte>(i / 4 % 64 + 1);
+    if (bytes.size() > 8 && i % 4 == 1)
+      bytes.back() = std::byte{65}, bytes[bytes.size() - 2] = static_cast<std::byte>(i % 5);
+    if (bytes.size() > 8 && i % 4 == 2)
+      bytes.back() = static_cast<std::byte>(128 + i / 4 % 12), bytes[bytes.size() - 2] = static_cast<std::byte>(i % 7);
+    const PackedView view = PackedView::over(bytes);
+    std::uint64_t answers = 0;
+    const auto digests = digests_of(i, 40);
+    view.may_contain(digests, std::span(&answers, 1));
+    for (std::size_t j = 0; j < 40; ++j) {
+      view.prefetch(digests[j]);
+      ASSERT_EQ(view.may_contain(digests[j]), answers >> j & 1);
+      ASSERT_TRUE(view.usable() || (answers >> j & 1) != 0);
+    }
+  }
+  // And real ones with a byte changed or cut off.
+  for (const char* family : {"dense", "line", "classic", "ribbon", "fuse", "cuckoo", "quotient"}) {
+    for (const std::size_t count : {20u, 100u}) {
+      const auto packed = pack(family, digests_of(1, count), 10);
+      for (std::size_t at = 0; at < packed.size(); ++at) {
+        std::vector<std::byte> changed = packed;
+        changed[at] ^= std::byte{0x55};
+        for (const std::uint64_t digest : digests_of(2, 20)) (void)PackedView::over(changed).may_contain(digest);
+        const std::vector<std::byte> cut(packed.begin() + static_cast<std::ptrdiff_t>(at), packed.end());
+        for (const std::uint64_t digest : digests_of(2, 20)) (void)PackedView::over(cut).may_contain(digest);
+      }
+    }
+  }
+}
+
+// XXH3-64 of what 36, 100 and 3000 keys make of it.
+TEST(Packed, BytesAreWhatTheyWere) {
+  const auto sum = [](const char* family, std::size_t count) {
+    return Hash()(Bytes(pack(family, digests_of(5, count), 10))).value;
+  };
+  EXPECT_EQ(sum("dense", 36), 16461576567081733219u);
+  EXPECT_EQ(sum("dense", 100), 17469142973746882607u);
+  EXPECT_EQ(sum("dense", 3000), 17673909112297209255u);
+  EXPECT_EQ(sum("line", 100), 11113394376635477131u);
+}
+
+}  // namespace
+}  // namespace perhaps
