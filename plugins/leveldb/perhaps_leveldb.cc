@@ -1,0 +1,73 @@
+#include "perhaps_leveldb.h"
+
+#include <leveldb/slice.h>
+
+#include <algorithm>
+#include <cassert>
+#include <vector>
+
+#include "format/leveldb.h"
+#include "perhaps/packed.h"
+
+namespace perhaps::leveldb {
+namespace {
+
+using ::leveldb::Slice;
+
+Bytes bytes_in(const Slice& slice) noexcept { return bytes_of(std::string_view(slice.data(), slice.size())); }
+
+class PackedPolicy final : public ::leveldb::FilterPolicy {
+ public:
+  explicit PackedPolicy(const Options& options) : options_(options) {}
+
+  // A change of the bytes that older readers would misread takes another name.
+  const char* Name() const override { return "perhaps.packed"; }
+
+  void CreateFilter(const Slice* keys, int n, std::string* dst) const override {
+    std::vector<std::uint64_t> digests(static_cast<std::size_t>(n));
+    for (std::size_t i = 0; i < digests.size(); ++i) digests[i] = Hash()(bytes_in(keys[i])).value;
+    const auto packed = pack(options_.family, std::move(digests), options_.bits_per_key);
+    dst->append(reinterpret_cast<const char*>(packed.data()), packed.size());
+  }
+
+  bool KeyMayMatch(const Slice& key, const Slice& filter) const override {
+    return packed_may_contain(bytes_in(filter), Hash()(bytes_in(key)).value);
+  }
+
+ private:
+  Options options_;
+};
+
+class CompatiblePolicy final : public ::leveldb::FilterPolicy {
+ public:
+  explicit CompatiblePolicy(const Options& options)
+      : bits_per_key_(static_cast<std::uint64_t>(std::max(options.bits_per_key, 1.0))) {}
+
+  const char* Name() const override { return "leveldb.BuiltinBloomFilter2"; }
+
+  void CreateFilter(const Slice* keys, int n, std::string* dst) const override {
+    std::vector<Bytes> all(static_cast<std::size_t>(n));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = bytes_in(keys[i]);
+    format::Writer out;
+    format::LevelDb::append(out, all, bits_per_key_);
+    const auto blob = std::move(out).done();
+    dst->append(reinterpret_cast<const char*>(blob.data()), blob.size());
+  }
+
+  bool KeyMayMatch(const Slice& key, const Slice& filter) const override {
+    return format::LevelDb::may_contain(bytes_in(filter), leveldb_hash(bytes_in(key)));
+  }
+
+ private:
+  std::uint64_t bits_per_key_;
+};
+
+}  // namespace
+
+std::unique_ptr<const ::leveldb::FilterPolicy> new_filter_policy(const Options& options) {
+  assert(options.bits_per_key > 0 && (options.compatible || can_pack(options.family)));
+  if (options.compatible) return std::make_unique<CompatiblePolicy>(options);
+  return std::make_unique<PackedPolicy>(options);
+}
+
+}  // namespace perhaps::leveldb
