@@ -73,8 +73,9 @@ def best(server, client, key, rounds, ways):
 
 
 def throughput(server, pipeline, command, requests):
-    text = subprocess.run(["redis-benchmark", "-p", str(server.port), "-r", "100000000", "-n", str(requests), "-c",
-                           "50", "-P", str(pipeline), "-q", *command], check=True, capture_output=True, text=True).stdout
+    command = ["redis-benchmark", "-p", str(server.port), "-r", "100000000", "-n", str(requests), "-c", "50", "-P",
+               str(pipeline), "-q", *command]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return float(re.findall(r"([0-9.]+) requests per second", text)[-1])
 
 
