@@ -264,6 +264,17 @@ void append_trailer(Writer& out, std::uint8_t marker, std::uint32_t rest) { out.
 
 }  // namespace
 
+double bloom_fpr(double bits_per_key) noexcept {
+  const Density density(bits_per_key);
+  return line_fpr(density.bits_per_key, fast_local_probes(density.millibits));
+}
+
+double ribbon_bits_per_key(double bloom_bits_per_key) noexcept {
+  constexpr std::uint64_t kKeys = 1 << 20;
+  const std::uint64_t bytes = ribbon_bytes(ribbon_slots(kKeys), Density(bloom_bits_per_key), 0);
+  return static_cast<double>(8 * bytes) / kKeys;
+}
+
 void Builder::add(Bytes key) {
   const std::uint64_t h = kind_ == Kind::legacy ? Legacy::hash(key) : FastLocal::hash(key);
   if (hashes_.empty() || hashes_.back() != h) hashes_.push_back(h);

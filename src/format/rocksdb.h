@@ -205,6 +205,11 @@ struct Density {
   std::uint64_t millibits;
 };
 
+// What RocksDB itself expects: the rate of a FastLocal filter, and the bits a key of a ribbon of that rate, for a table
+// of many keys.
+double bloom_fpr(double bits_per_key) noexcept;
+double ribbon_bits_per_key(double bloom_bits_per_key) noexcept;
+
 // A whole filter, from keys in the order in which they come. Hashes equal to the one before are dropped, and the filter
 // is sized for those left.
 class Builder {

@@ -1,0 +1,65 @@
+// Filters of this library for RocksDB.
+//
+//   table_options.filter_policy = perhaps::rocksdb::new_filter_policy();             // ours: line Bloom, 10 bits a key
+//   table_options.filter_policy = perhaps::rocksdb::new_filter_policy({.family = "dense"});            // the smallest
+//   table_options.filter_policy = perhaps::rocksdb::new_allocating_policy(budget);   // RocksDB's own, level by level
+//
+// Our filters serve whole and partitioned filter blocks, keys and prefixes, Get and MultiGet. They have a name of their
+// own: a stock RocksDB ignores them, and reads the same database correctly without. Each says what it is, so family
+// and bits_per_key may change from one opening of the database to the next. What is damaged answers *perhaps*.
+//
+// RocksDB does not publish the classes that build and ask a filter: filter_bits.h restates them, for RocksDB 7.0 to
+// 9.5, and refuses others. The allocating policy needs nothing but published classes, from 7.0 on.
+#pragma once
+#include <rocksdb/filter_policy.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace perhaps::rocksdb {
+
+using PolicyPtr = std::unique_ptr<const ::rocksdb::FilterPolicy>;  // also what a shared_ptr takes
+
+struct Options {
+  double bits_per_key = 10;     // a prefix counts as a key
+  std::string family = "line";  // of packed.h
+  // The bytes of RocksDB's built-in filters under their name: stock programs use ours and this policy uses theirs, all
+  // kinds of them. Written are FastLocalBloom for "line" and Standard128Ribbon, at the bits of a Bloom filter of the
+  // same rate, for "ribbon". Less than half a bit a key is no filter.
+  bool compatible = false;
+};
+
+// REQUIRES: bits_per_key > 0; can_pack(family), or if compatible one of the two
+PolicyPtr new_filter_policy(const Options& options = {});
+
+// The memory of all filters together, and the tree it is spread over (allocate.h).
+struct Budget {
+  std::uint64_t bytes = 0;
+  // Of levels 0, 1, 2 .. when they are full; deeper levels and ingested files count as the last. Where levels are
+  // empty, as the first ones are with level_compaction_dynamic_level_bytes, say 0.
+  std::vector<std::uint64_t> keys = {};
+  double level0_tables = 4;  // that a lookup asks: level0_file_num_compaction_trigger
+  // Ribbon from this level on, Bloom before it: a third less memory for three times the time to build.
+  std::uint32_t ribbon_from = 1;
+};
+struct LevelPlan {
+  bool ribbon = false;
+  double bloom_bits = 0;    // what RocksDB is asked for: bits a key of a Bloom filter of this rate. 0: no filter
+  double bits_per_key = 0;  // what it takes
+  double fpr = 1;
+};
+// One for each of budget.keys.
+std::vector<LevelPlan> plan_levels(const Budget& budget);
+// RocksDB's own Bloom and Ribbon filters, as dense as the plan says for the level that a table is written to. Stock
+// programs use them, and they are rewritten with the tables: a new budget takes hold compaction by compaction.
+PolicyPtr new_allocating_policy(const Budget& budget);
+
+// Once in a process, before options are read from text: then RocksDB can make these policies by name, and finds them
+// again in an OPTIONS file.
+//   perhaps   perhaps:FAMILY   perhaps:FAMILY:BITS_PER_KEY   perhaps:FAMILY:BITS_PER_KEY:compatible
+//   perhaps.allocating:BYTES:LEVEL0_TABLES:RIBBON_FROM:KEYS,KEYS..
+void register_policies();
+
+}  // namespace perhaps::rocksdb

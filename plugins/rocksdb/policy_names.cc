@@ -1,0 +1,118 @@
+#include "policy_names.h"
+
+#include <rocksdb/utilities/object_registry.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "perhaps/packed.h"
+
+namespace perhaps::rocksdb {
+namespace {
+
+std::vector<std::string_view> parts_of(std::string_view text, char mark) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(mark);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+template <class Number>
+bool read(std::string_view text, Number& number) noexcept {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// Not with the locale's decimal comma, and so that it reads back as the same number.
+std::string text_of(double number) {
+  std::array<char, 32> text;
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
+}
+
+template <class Settings>
+::rocksdb::FactoryFunc<const ::rocksdb::FilterPolicy> factory(std::optional<Settings> (*parse)(std::string_view),
+                                                              PolicyPtr (*make)(const Settings&)) {
+  return [=](const std::string& id, std::unique_ptr<const ::rocksdb::FilterPolicy>* guard,
+             std::string* message) -> const ::rocksdb::FilterPolicy* {
+    const auto settings = parse(id);
+    if (!settings) {
+      *message = "perhaps: '" + id + "' is no filter policy";
+      return nullptr;
+    }
+    *guard = make(*settings);
+    return guard->get();
+  };
+}
+
+}  // namespace
+
+bool valid(const Options& options) noexcept {
+  if (!(options.bits_per_key > 0) || std::isinf(options.bits_per_key)) return false;
+  return options.compatible ? options.family == "line" || options.family == "ribbon" : can_pack(options.family);
+}
+
+bool valid(const Budget& budget) noexcept {
+  return budget.level0_tables >= 0 && !std::isinf(budget.level0_tables) &&
+         std::ranges::any_of(budget.keys, [](std::uint64_t keys) { return keys != 0; });
+}
+
+std::string id_of(const Options& options) {
+  return std::string(kPolicyName) + ":" + options.family + ":" + text_of(options.bits_per_key) +
+         (options.compatible ? ":compatible" : "");
+}
+
+std::string id_of(const Budget& budget) {
+  std::string id = std::string(kAllocatingName) + ":" + std::to_string(budget.bytes) + ":" +
+                   text_of(budget.level0_tables) + ":" + std::to_string(budget.ribbon_from);
+  char mark = ':';
+  for (const std::uint64_t keys : budget.keys) id += std::exchange(mark, ',') + std::to_string(keys);
+  return id;
+}
+
+std::optional<Options> options_of(std::string_view id) {
+  const auto parts = parts_of(id, ':');
+  Options options;
+  if (parts[0] != kPolicyName || parts.size() > 4) return std::nullopt;
+  if (parts.size() > 1) options.family = parts[1];
+  if (parts.size() > 2 && !read(parts[2], options.bits_per_key)) return std::nullopt;
+  options.compatible = parts.size() == 4;
+  if (options.compatible && parts[3] != "compatible") return std::nullopt;
+  if (!valid(options)) return std::nullopt;
+  return options;
+}
+
+std::optional<Budget> budget_of(std::string_view id) {
+  const auto parts = parts_of(id, ':');
+  Budget budget;
+  if (parts.size() != 5 || parts[0] != kAllocatingName || !read(parts[1], budget.bytes) ||
+      !read(parts[2], budget.level0_tables) || !read(parts[3], budget.ribbon_from)) {
+    return std::nullopt;
+  }
+  for (const std::string_view keys : parts_of(parts[4], ',')) {
+    if (!read(keys, budget.keys.emplace_back())) return std::nullopt;
+  }
+  if (!valid(budget)) return std::nullopt;
+  return budget;
+}
+
+void register_policies() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    using Pattern = ::rocksdb::ObjectLibrary::PatternEntry;
+    using Policy = const ::rocksdb::FilterPolicy;
+    auto& library = *::rocksdb::ObjectLibrary::Default();
+    library.AddFactory<Policy>(Pattern(kPolicyName).AddSeparator(":"), factory(options_of, new_filter_policy));
+    library.AddFactory<Policy>(Pattern(kAllocatingName, false).AddSeparator(":"),
+                               factory(budget_of, new_allocating_policy));
+  });
+}
+
+}  // namespace perhaps::rocksdb

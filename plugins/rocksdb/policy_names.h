@@ -1,0 +1,22 @@
+// The policies as text: what an options string says and an OPTIONS file keeps.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "perhaps_rocksdb.h"
+
+namespace perhaps::rocksdb {
+
+inline constexpr const char* kPolicyName = "perhaps";
+inline constexpr const char* kAllocatingName = "perhaps.allocating";
+
+bool valid(const Options& options) noexcept;
+bool valid(const Budget& budget) noexcept;
+std::string id_of(const Options& options);
+std::string id_of(const Budget& budget);
+// Nothing: not such a text.
+std::optional<Options> options_of(std::string_view id);
+std::optional<Budget> budget_of(std::string_view id);
+
+}  // namespace perhaps::rocksdb
