@@ -467,6 +467,7 @@ int main_of(int argc, char** argv) {
 
 std::span<const Command> commands() noexcept { return kCommands; }
 const Command* find_command(std::string_view name) noexcept { return name == "sst" ? kCommands : nullptr; }
+std::vector<std::string> other_commands() { return {}; }
 
 }  // namespace perhaps::cli
 
