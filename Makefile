@@ -1,6 +1,6 @@
 # Two commands: `make run` shows what it does, `make test` proves it. Both install what is missing first.
 .DEFAULT_GOAL := help
-.PHONY: help run redis test bench bench-redis soak fuzz install deb format lint clean
+.PHONY: help run redis test bench bench-redis bench-lsm soak fuzz install deb format lint clean
 
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
@@ -19,6 +19,7 @@ help:
 	@echo 'make test     the whole suite, then its fast part under the sanitizers'
 	@echo 'make bench    measure against the limit and against others   CONTENDERS=dir BENCH_ARGS=...'
 	@echo 'make bench-redis  what the Redis module costs, and what its batches gain'
+	@echo 'make bench-lsm  real databases with and without filters, reads counted      BENCH_ARGS=...'
 	@echo 'make soak     the long tests, and the ARM kernels under qemu'
 	@echo 'make fuzz     every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make install  library, headers and tool under PREFIX=$(PREFIX), below DESTDIR'
@@ -52,6 +53,12 @@ bench-redis:
 	@test -f build/release/build.ninja || cmake --preset release -DPERHAPS_TESTS=OFF >/dev/null
 	@cmake --build build/release --target perhaps-redis
 	@python3 bench/redis.py build/release/perhaps-redis.so $(BENCH_ARGS)
+
+bench-lsm:
+	@scripts/setup bench
+	@cmake --preset bench >/dev/null
+	@cmake --build build/bench --target perhaps-bench-lsm
+	@build/bench/perhaps-bench-lsm $(BENCH_ARGS)
 
 soak:
 	@scripts/setup soak

@@ -1,3 +1,4 @@
+// Our filters in RocksDB's tables: packed bytes of any family, or RocksDB's own bytes by our own code.
 #include <rocksdb/table.h>
 
 #include <algorithm>

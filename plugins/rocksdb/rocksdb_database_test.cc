@@ -1,8 +1,8 @@
-// Promise: a RocksDB database with our filters answers as an in-memory model does: after puts, deletes, batches, flushes,
-// compactions, ingested files, reopening under other policies (ours of several families, compatible, allocating,
-// RocksDB's own, none), whole and in partitions, with keys and prefixes, and after kill -9; stock RocksDB and ours use
-// each other's filters in compatible mode, and ignore each other's otherwise. Would notice: one wrong answer in 100,000
-// operations (PERHAPS_OPERATIONS for more), an acknowledged write that is lost, a filter that is not used.
+// Promise: a RocksDB database with our filters answers as an in-memory model does: after puts, deletes, batches,
+// flushes, compactions, ingested files, reopening under other policies (ours of several families, compatible,
+// allocating, RocksDB's own, none), whole and in partitions, with keys and prefixes, and after kill -9; stock RocksDB
+// and ours use each other's filters in compatible mode, and ignore each other's otherwise. Would notice: one wrong
+// answer in 100,000 operations (PERHAPS_OPERATIONS for more), a lost write, a filter that is not used.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <rocksdb/convenience.h>

@@ -1,8 +1,9 @@
 // Promise: no key of a filter is denied, one by one or in a batch, whatever the family, the number of keys and the bits
-// a key; the rate is not above that of RocksDB's own Bloom filter in the same bytes; the compatible mode writes
-// RocksDB's bytes; damaged filters answer *perhaps* or at least stay within their bytes; policies can be made by name;
-// a plan keeps its budget and wastes less than half of what even shares do. Would notice: a missing key, a worse rate, a
-// byte that differs, a *no* of reserved bytes, a name that does not come back, a plan that is too large.
+// a key; in the bytes of RocksDB's own Bloom filter the rate is at most 1.15 times its ("line") or a third of it
+// ("dense"); the compatible mode writes RocksDB's bytes; damaged filters stay within their bytes and reserved ones
+// answer *perhaps*; policies can be made by name; a plan keeps its budget and wastes less than half of what even shares
+// do. Would notice: a missing key, a worse rate, a byte that differs, a *no* of reserved bytes, a name that is lost,
+// a plan that is too large.
 #include <gtest/gtest.h>
 #include <rocksdb/convenience.h>
 #include <rocksdb/table.h>
@@ -82,21 +83,25 @@ TEST(RocksDbPolicy, DeniesNoKey) {
   }
 }
 
-TEST(RocksDbPolicy, IsWrongNoMoreOftenThanFastLocalBloom) {
+TEST(RocksDbPolicy, RatesBesideFastLocalBloom) {
   constexpr std::size_t kKeys = 200'000, kAsked = 400'000;
   const auto keys = keys_of(1, kKeys), absent = keys_of(2, kAsked);
   for (const double bits : {6.0, 8.0, 10.0, 12.0, 16.0, 20.0}) {
     const PolicyPtr stock(::rocksdb::NewBloomFilterPolicy(bits));
     const std::string stock_filter = filter_of(stock, keys);
     const auto theirs = static_cast<double>(hits(stock, stock_filter, absent));
-    for (const char* family : {"line", "dense"}) {
+    struct {
+      const char* family;
+      double times;
+    } const bounds[] = {{"line", 1.15}, {"dense", 0.34}};
+    for (const auto& [family, times] : bounds) {
       const PolicyPtr policy = rocksdb::new_filter_policy({.bits_per_key = bits, .family = family});
       const std::string filter = filter_of(policy, keys);
       const auto ours = static_cast<double>(hits(policy, filter, absent));
       std::printf("%4.0f bits a key, %-5s %6.3f %% in %.3f bits; RocksDB %6.3f %%\n", bits, family, 100 * ours / kAsked,
                   8.0 * static_cast<double>(filter.size()) / kKeys, 100 * theirs / kAsked);
       EXPECT_LE(filter.size(), stock_filter.size() + 64);
-      EXPECT_LE(ours, theirs + 5 * std::sqrt(ours + theirs + 1));  // n = 400,000, z = 5
+      EXPECT_LE(ours, times * theirs + 5 * std::sqrt(ours + theirs + 1));  // n = 400,000, z = 5
     }
   }
 }
