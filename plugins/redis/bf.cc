@@ -1,4 +1,4 @@
-// BF.*: Bloom filters, as RedisBloom answers.
+// BF.*: Bloom filters, as RedisBloom answers; and of our own the ones that lie in cache lines and the ones that forget.
 #include <cmath>
 #include <cstdio>
 
@@ -9,8 +9,8 @@ namespace perhaps::redis {
 namespace {
 
 using redisbloom::Added;
-using redisbloom::BloomChain;
-using redisbloom::Link;
+using redisbloom::BloomNumbers;
+using redisbloom::Chain;
 using redisbloom::LinkNumbers;
 
 constexpr const char* kFull = "ERR non scaling filter is full";
@@ -23,6 +23,9 @@ struct Wish {
   long long capacity = settings.bf_initial_size;
   long long expansion = settings.bf_expansion_factor;
   bool fixed = false;
+  bool line = false;
+  long long window = 0;  // items, or seconds
+  bool seconds = false;
 
   bool rate_fits() noexcept {
     if (!(rate > 0 && rate < 1)) return false;
@@ -33,59 +36,206 @@ struct Wish {
   bool expansion_fits() const noexcept { return expansion >= 0 && expansion <= kMostExpansion; }
 };
 
-// Null: `error` says why.
-Bloom* create(const Wish& wish, const Budget& budget, OpenedKey& key, const char*& error) noexcept {
-  Owned<Bloom> value(Bloom::make());
+std::uint64_t now() noexcept { return static_cast<std::uint64_t>(api::Milliseconds()); }
+
+// ------------------------------------------------------------------------------------ what differs between the types
+
+template <class L>
+bool make(Chain<L>& chain, const Wish& wish) noexcept {
+  if constexpr (std::is_same_v<L, redisbloom::LineLink>) chain.options = BloomNumbers::kLine;
+  chain.growth = static_cast<std::uint32_t>(wish.expansion);
+  if (wish.fixed || wish.expansion == 0) chain.options |= BloomNumbers::kFixed;
   LinkNumbers first;
-  error = "ERR could not create filter";
-  if (value != nullptr) {
-    BloomChain& chain = value->chain;
-    chain.growth = static_cast<std::uint32_t>(wish.expansion);
-    if (wish.fixed || wish.expansion == 0) chain.options |= BloomChain::kFixed;
-    if (!BloomChain::first_numbers(static_cast<std::uint64_t>(wish.capacity), wish.rate, chain.options, first))
-      return nullptr;
-    if (chain.append(first)) {
-      value->settle();
-      key.set(value.get());
-      return value.release();
+  return Chain<L>::first_numbers(static_cast<std::uint64_t>(wish.capacity), wish.rate, chain.options, first) &&
+         chain.append(first);
+}
+bool make(WindowFilter& filter, const Wish& wish) noexcept {
+  filter.capacity = static_cast<std::uint64_t>(wish.capacity);
+  filter.rate = wish.rate;
+  const std::uint64_t ticks = static_cast<std::uint64_t>(wish.window) * (wish.seconds ? 1000 : 1);
+  filter.shape = WindowShape::for_ticks(ticks, {.keys = filter.capacity, .fpr = wish.rate});
+  filter.shape.by_time = wish.seconds;
+  if (!filter.make_table()) return false;
+  if (wish.seconds) filter.advance(now());
+  return true;
+}
+
+template <class L>
+bool parse(Chain<L>& chain, Bytes header) {
+  const auto links = Chain<L>::parse_header(header, "header", chain);
+  return links && std::ranges::all_of(*links, [&](const LinkNumbers& link) { return chain.append(link); });
+}
+bool parse(WindowFilter& filter, Bytes header) { return filter.parse_header(header) && filter.make_table(); }
+
+// Could an item have no room? Then the answers to many stop there.
+template <class L>
+bool may_stop(const Chain<L>& chain, std::uint64_t items) noexcept {
+  const L& newest = chain.newest();
+  return chain.fixed() && newest.entries - std::min(newest.entries, newest.size) < items;
+}
+bool may_stop(const WindowFilter&, std::uint64_t) noexcept { return false; }
+
+// Does an item that was perhaps there change something all the same? In a window it lives on.
+template <class L>
+bool changes(const Chain<L>&, Added added) noexcept {
+  return added == Added::added;
+}
+bool changes(const WindowFilter&, Added) noexcept { return true; }
+
+template <class L>
+std::uint64_t filters(const Chain<L>& chain) noexcept {
+  return chain.links().size();
+}
+std::uint64_t filters(const WindowFilter&) noexcept { return 1; }
+template <class L>
+std::uint64_t items(const Chain<L>& chain) noexcept {
+  return chain.size;
+}
+std::uint64_t items(const WindowFilter& filter) noexcept { return filter.items(); }
+template <class L>
+std::uint64_t capacity(const Chain<L>& chain) noexcept {
+  return chain.capacity();
+}
+std::uint64_t capacity(const WindowFilter& filter) noexcept { return filter.capacity; }
+template <class L>
+int reply_expansion(const Call& call, const Chain<L>& chain) noexcept {
+  return chain.fixed() ? call.null() : call.number(chain.growth);
+}
+int reply_expansion(const Call& call, const WindowFilter&) noexcept { return call.null(); }
+template <class L>
+double rate_asked(const Chain<L>& chain) noexcept {
+  return chain.links()[0].error * (chain.fixed() ? 1 : 2);
+}
+double rate_asked(const WindowFilter& filter) noexcept { return filter.rate; }
+template <class L>
+double rate_now(const Chain<L>& chain) noexcept {
+  double pass = 1;
+  for (const L& link : chain.links()) pass *= 1 - link.fpr();
+  return 1 - pass;
+}
+double rate_now(const WindowFilter& filter) { return filter.fpr(); }
+template <class L>
+std::uint64_t headroom(const Chain<L>& chain) noexcept {
+  return chain.newest().entries - std::min(chain.newest().entries, chain.newest().size);
+}
+std::uint64_t headroom(const WindowFilter& filter) noexcept {
+  return filter.capacity - std::min(filter.capacity, filter.items());
+}
+// The capacity it can grow to under the limit on bytes.
+template <class L>
+std::uint64_t most_capacity(const Chain<L>& chain) noexcept {
+  if (chain.fixed()) return chain.capacity();
+  const auto limit = static_cast<std::uint64_t>(settings.bf_max_bytes_per_key);
+  const std::uint64_t room = limit == 0 ? redisbloom::kMostBytes : limit;
+  std::uint64_t bytes = size_of(chain);
+  std::uint64_t total = chain.capacity();
+  LinkNumbers last = chain.newest();
+  for (std::uint64_t links = chain.links().size(); links < Chain<L>::kMostLinks; ++links) {
+    std::uint64_t entries = 0;
+    LinkNumbers next;
+    if (__builtin_mul_overflow(last.entries, std::uint64_t{chain.growth}, &entries) ||
+        !L::size_for(next, entries, last.error * Chain<L>::kTightening, chain.options) ||
+        (bytes += next.bytes()) > room) {
+      break;
     }
+    total += next.entries;
+    last = next;
+  }
+  return total;
+}
+std::uint64_t most_capacity(const WindowFilter& filter) noexcept { return filter.capacity; }
+
+template <class L>
+void debug(const Call& call, const Chain<L>& chain) {
+  call.array(1 + chain.links().size());
+  call.bulk("size:" + std::to_string(chain.size));
+  for (const L& link : chain.links()) {
+    std::array<char, 32> ratio;
+    std::snprintf(ratio.data(), ratio.size(), "%g", link.error);
+    call.bulk("bytes:" + std::to_string(link.bytes()) + " bits:" + std::to_string(link.bits) +
+              " hashes:" + std::to_string(link.hashes) + " hashwidth:64 capacity:" + std::to_string(link.entries) +
+              " size:" + std::to_string(link.size) + " ratio:" + ratio.data());
+  }
+}
+void debug(const Call& call, const WindowFilter& filter) {
+  call.array(1);
+  call.bulk("items:" + std::to_string(filter.items()) + " bytes:" + std::to_string(filter.table_bytes()) +
+            " rows:" + std::to_string(filter.shape.rows) + " probes:" + std::to_string(filter.shape.probes) +
+            " step:" + std::to_string(filter.shape.step) + (filter.by_time() ? " milliseconds" : " items"));
+}
+
+// ---------------------------------------------------------------------------------------------------------- opening
+
+// Calls use(value) with what the key holds, whichever of the types; false if it is none of them.
+template <class Use>
+bool visit(const OpenedKey& key, Use use) {
+  if (auto* const bloom = key.get<Bloom>()) return use(*bloom), true;
+  if (auto* const line = key.get<Line>()) return use(*line), true;
+  if (auto* const window = key.get<Window>()) return use(*window), true;
+  return false;
+}
+
+// Likewise, and tells if it cannot.
+template <class Use>
+int with_filter(const Call& call, const OpenedKey& key, Use use) {
+  if (key.missing()) return call.error(kNotFound);
+  return visit(key, use) ? kOk : call.error(kWrongType);
+}
+
+// Null: `error` says why.
+template <class V>
+V* create(const Wish& wish, const Budget& budget, OpenedKey& key, const char*& error) noexcept {
+  Owned<V> value(V::make());
+  if (value != nullptr && make(value->chain, wish)) {
+    value->settle();
+    key.set(value.get());
+    return value.release();
   }
   error = budget.refused() ? kOverLimit : kNoMemoryToCreate;
   return nullptr;
 }
 
+// ----------------------------------------------------------------------------------------------------------- adding
+
 // Replicas and the log are told everything that made it, whatever their own settings are.
-void replicate_new(const Call& call, const Wish& wish, Changed& items) {
+void replicate_new(const Call& call, const Wish& wish, Changed& changed) {
   const std::string rate = text_of(wish.rate);
   if (wish.fixed) {
     api::Replicate(call.context, "BF.INSERT", "sclcbclccv", call.key(), "CAPACITY", wish.capacity, "ERROR", rate.data(),
-                   rate.size(), "EXPANSION", wish.expansion, "NONSCALING", "ITEMS", items.items(), items.size());
+                   rate.size(), "EXPANSION", wish.expansion, "NONSCALING", "ITEMS", changed.items(), changed.size());
   } else {
     api::Replicate(call.context, "BF.INSERT", "sclcbclcv", call.key(), "CAPACITY", wish.capacity, "ERROR", rate.data(),
-                   rate.size(), "EXPANSION", wish.expansion, "ITEMS", items.items(), items.size());
+                   rate.size(), "EXPANSION", wish.expansion, "ITEMS", changed.items(), changed.size());
   }
 }
 
-enum class Missing : bool { error, create };
+// Its header says all there is to say of an empty filter.
+template <class C>
+void replicate_header(const Call& call, const C& chain) {
+  const redisbloom::Buffer header = chain.header();
+  api::Replicate(call.context, "BF.LOADCHUNK", "slb", call.key(), 1LL, reinterpret_cast<const char*>(header.data()),
+                 header.size());
+}
 
-int add(const Call& call, int first, const Wish& wish, Missing missing, bool many) {
-  OpenedKey key(call, kReadKey | kWriteKey);
-  Bloom* value = key.get<Bloom>();
-  if (value == nullptr && !key.missing()) return call.error(kWrongType);
-  const bool fresh = value == nullptr;
-  if (fresh && missing == Missing::error) return call.error(kNotFound);
-  Budget budget(call.context, fresh ? 0 : size_of(value->chain));
-  if (fresh) {
-    const char* error = nullptr;
-    value = create(wish, budget, key, error);
-    if (value == nullptr) return call.error(error);
+// A primary tells a window what time it is, and the others that it did.
+template <class C>
+void keep_time(const Call& call, C& chain) noexcept {
+  if constexpr (std::is_same_v<C, WindowFilter>) {
+    if (!chain.by_time() || call.obeyed()) return;
+    const std::uint64_t time = now();
+    if (chain.advance(time)) {
+      api::Replicate(call.context, "BF.ADVANCE", "sl", call.key(), static_cast<long long>(time));
+    }
   }
-  BloomChain& chain = value->chain;
-  const auto items = static_cast<std::uint64_t>(call.argc - first);
-  // A filter that cannot grow stops at the first item that has no room; only then is the length not known.
-  const bool may_stop =
-      chain.fixed() && chain.newest().entries - std::min(chain.newest().entries, chain.newest().size) < items;
-  if (many) api::ReplyWithArray(call.context, may_stop ? kLengthLater : static_cast<long>(items));
+}
+
+template <class V>
+void add_items(const Call& call, int first, V& value, const Wish* made_from, bool many, const Budget& budget) {
+  auto& chain = value.chain;
+  keep_time(call, chain);
+  const auto count = static_cast<std::uint64_t>(call.argc - first);
+  const bool stops = may_stop(chain, count);
+  if (many) api::ReplyWithArray(call.context, stops ? kLengthLater : static_cast<long>(count));
   const bool ahead = touch_ahead(chain);
   Changed changed(call, first);
   std::uint64_t replies = 0;
@@ -96,7 +246,7 @@ int add(const Call& call, int first, const Wish& wish, Missing missing, bool man
       for (const auto& h : hashes) chain.prefetch(h);
     for (std::size_t i = 0; i < hashes.size() && !stopped; ++i) {
       const Added added = chain.add(hashes[i]);
-      changed.note(from + static_cast<int>(i), added == Added::added);
+      changed.note(from + static_cast<int>(i), changes(chain, added));
       ++replies;
       switch (added) {
         case Added::added:
@@ -113,98 +263,157 @@ int add(const Call& call, int first, const Wish& wish, Missing missing, bool man
       }
     }
   });
-  if (many && may_stop) api::ReplySetArrayLength(call.context, static_cast<long>(replies));
-  if (fresh) call.event("bloom.reserve");
-  if (fresh) {
-    replicate_new(call, wish, changed);
+  if (many && stops) api::ReplySetArrayLength(call.context, static_cast<long>(replies));
+  if (made_from != nullptr) {
+    call.event("bloom.reserve");
+    replicate_new(call, *made_from, changed);
   } else if (changed.verbatim()) {
     api::ReplicateVerbatim(call.context);
   } else if (!changed.none()) {
     api::Replicate(call.context, "BF.MADD", "sv", call.key(), changed.items(), changed.size());
   }
-  if (changed.none()) return kOk;
-  value->settle();
+  if (changed.none()) return;
+  value.settle();
   call.event("bloom.add");
-  return kOk;
 }
 
-// Null and an error told unless the key holds a filter.
-Bloom* open_or_tell(const Call& call, const OpenedKey& key) noexcept {
+// What is asked: a chain itself, or a window as it stands now, by the clock of a primary.
+struct WindowNow {
+  const WindowFilter& filter;
+  std::uint64_t late;
+
+  std::uint64_t hash(Bytes item) const noexcept { return filter.hash(item); }
+  bool may_contain(std::uint64_t h) const noexcept { return filter.may_contain(h, late); }
+  std::uint64_t may_contain(std::span<const std::uint64_t> many, bool ahead) const noexcept {
+    if (ahead)
+      for (const std::uint64_t h : many) filter.prefetch(h);
+    std::uint64_t found = 0;
+    for (std::size_t i = 0; i < many.size(); ++i) found |= std::uint64_t{may_contain(many[i])} << i;
+    return found;
+  }
+  std::uint64_t table_bytes() const noexcept { return filter.table_bytes(); }
+};
+template <class L>
+const Chain<L>& as_of_now(const Call&, const Chain<L>& chain) noexcept {
+  return chain;
+}
+WindowNow as_of_now(const Call& call, const WindowFilter& filter) noexcept {
+  const bool clock = filter.by_time() && (api::GetContextFlags(call.context) & kReplica) == 0;
+  return {filter, clock ? filter.late(now()) : 0};
+}
+
+enum class Missing : bool { error, create };
+
+int add(const Call& call, int first, const Wish& wish, Missing missing, bool many) {
+  OpenedKey key(call, kReadKey | kWriteKey);
   if (key.missing()) {
-    call.error(kNotFound);
-    return nullptr;
+    if (missing == Missing::error) return call.error(kNotFound);
+    Budget budget(call.context, 0);
+    const char* error = nullptr;
+    Bloom* const value = create<Bloom>(wish, budget, key, error);
+    if (value == nullptr) return call.error(error);
+    add_items(call, first, *value, &wish, many, budget);
+    return kOk;
   }
-  Bloom* const value = key.get<Bloom>();
-  if (value == nullptr) call.error(kWrongType);
-  return value;
+  return with_filter(call, key, [&](auto& value) {
+    const Budget budget(call.context, size_of(value.chain));
+    add_items(call, first, value, nullptr, many, budget);
+  });
 }
 
-// The rate at which strange items are answered for, by the bits as they are.
-double rate_now(const BloomChain& chain) noexcept {
-  double pass = 1;
-  for (const Link& link : chain.links())
-    pass *= 1 - std::pow(format::fill_of({link.table, link.bytes()}, link.modulus.value), link.hashes);
-  return 1 - pass;
-}
+// ---------------------------------------------------------------------------------------------------------- merging
 
-// The capacity it can grow to under the limit on bytes.
-std::uint64_t most_capacity(const BloomChain& chain) noexcept {
-  if (chain.fixed()) return chain.capacity();
-  const auto limit = static_cast<std::uint64_t>(settings.bf_max_bytes_per_key);
-  const std::uint64_t room = limit == 0 ? redisbloom::kMostBytes : limit;
-  std::uint64_t bytes = size_of(chain);
-  std::uint64_t capacity = chain.capacity();
-  LinkNumbers last = chain.newest();
-  for (;;) {
-    std::uint64_t entries = 0;
-    LinkNumbers next;
-    if (__builtin_mul_overflow(last.entries, std::uint64_t{chain.growth}, &entries) ||
-        !next.size_for(entries, last.error * BloomChain::kTightening, chain.options) ||
-        (bytes += next.bytes()) > room) {
-      return capacity;
-    }
-    capacity += next.entries;
-    last = next;
+template <class V>
+int merge(const Call& call, OpenedKey& key) {
+  V* into = key.get<V>();
+  // All are looked at before anything changes.
+  const auto* like = into == nullptr ? nullptr : &into->chain;
+  for (int i = 3; i < call.argc; ++i) {
+    const OpenedKey source(call.context, call.argv[i], kReadKey);
+    if (source.missing()) continue;
+    const V* const value = source.get<V>();
+    if (value == nullptr) return call.error(kWrongType);
+    if (like == nullptr) like = &value->chain;
+    if (const std::string_view field = like->differs_from(value->chain); !field.empty())
+      return call.error(("ERR filters differ in " + std::string(field)).c_str());
   }
+  if (like == nullptr) return call.error(kNotFound);
+  if (into == nullptr) {
+    const Budget budget(call.context, 0);
+    Owned<V> value(V::make());
+    if (value == nullptr || !like->copy_to(value->chain))
+      return call.error(budget.refused() ? kOverLimit : kNoMemoryToCreate);
+    into = value.get();
+    key.set(value.release());
+  }
+  for (int i = 3; i < call.argc; ++i) {
+    const OpenedKey source(call.context, call.argv[i], kReadKey);
+    const V* const value = source.get<V>();
+    if (value != nullptr && value != into && &value->chain != like) into->chain.unite(value->chain);
+  }
+  into->settle();
+  api::ReplicateVerbatim(call.context);
+  call.event("bloom.merge");
+  return call.ok();
 }
 
 }  // namespace
 
 int bf_reserve(Context* context, String** argv, int argc) noexcept {
   const Call call{context, argv, argc};
-  if (argc < 4 || argc > 7) return call.arity();
+  if (argc < 4) return call.arity();
   Wish wish;
+  bool expands = false;
+  int most = 7;
+  // Only with our own words are there more than RedisBloom takes.
+  for (int i = 4; i < argc; ++i) most += call.is(i, "LAYOUT") || call.is(i, "WINDOW") ? 3 : 0;
+  if (argc > most) return call.arity();
   if (!call.real(2, wish.rate)) return call.error("ERR bad error rate");
   if (!wish.rate_fits()) return call.error("ERR error rate must be in the range (0.000000, 1.000000)");
   if (!call.integer(3, wish.capacity)) return call.error("ERR bad capacity");
   if (!wish.capacity_fits()) return call.error("ERR capacity must be in the range [1, 1073741824]");
-  bool expands = false;
   for (int i = 4; i < argc; ++i) {
-    if (call.is(i, "NONSCALING")) wish.fixed = true;
-    if (!call.is(i, "EXPANSION")) continue;
-    if (++i == argc) return call.error("ERR no expansion");
-    if (!call.integer(i, wish.expansion)) return call.error("ERR bad expansion");
-    expands = true;
+    if (call.is(i, "NONSCALING")) {
+      wish.fixed = true;
+    } else if (call.is(i, "EXPANSION")) {
+      if (++i == argc) return call.error("ERR no expansion");
+      if (!call.integer(i, wish.expansion)) return call.error("ERR bad expansion");
+      expands = true;
+    } else if (call.is(i, "LAYOUT")) {
+      if (++i == argc || !call.is(i, "LINE")) return call.error("ERR layout must be LINE");
+      wish.line = true;
+    } else if (call.is(i, "WINDOW")) {
+      if (++i == argc || !call.integer(i, wish.window) || wish.window < 1 || wish.window > (1LL << 40))
+        return call.error("ERR window must be in the range [1, 1099511627776]");
+      wish.seconds = i + 1 < argc && call.is(i + 1, "SECONDS");
+    }
   }
   if (expands && wish.fixed && wish.expansion != 0) return call.error("Nonscaling filters cannot expand");
   if (!wish.expansion_fits()) return call.error("ERR expansion must be in the range [0, 32768]");
+  if (wish.window != 0 && (expands || wish.fixed || wish.line))
+    return call.error("ERR a window takes no EXPANSION, NONSCALING or LAYOUT");
 
   OpenedKey key(call, kReadKey | kWriteKey);
-  if (!key.missing()) return call.error(key.get<Bloom>() != nullptr ? kExists : kWrongType);
-  Budget budget(context, 0);
+  if (!key.missing()) return call.error(visit(key, [](auto&) {}) ? kExists : kWrongType);
+  const Budget budget(context, 0);
   const char* error = nullptr;
-  const Bloom* const value = create(wish, budget, key, error);
-  if (value == nullptr) return call.error(error);
-  if (wish.fixed) {
-    // BF.RESERVE takes no expansion with NONSCALING, yet the filter records one: its header says all.
-    const redisbloom::Buffer header = value->chain.header();
-    api::Replicate(context, "BF.LOADCHUNK", "slb", call.key(), 1LL, reinterpret_cast<const char*>(header.data()),
-                   header.size());
-  } else {
-    const std::string rate = text_of(wish.rate);
-    api::Replicate(context, "BF.RESERVE", "sblcl", call.key(), rate.data(), rate.size(), wish.capacity, "EXPANSION",
-                   wish.expansion);
+  if (wish.window != 0) {
+    if (const Window* const value = create<Window>(wish, budget, key, error)) {
+      replicate_header(call, value->chain);
+      if (wish.seconds) api::Replicate(context, "BF.ADVANCE", "sl", call.key(), static_cast<long long>(now()));
+    }
+  } else if (wish.line) {
+    if (const Line* const value = create<Line>(wish, budget, key, error)) replicate_header(call, value->chain);
+  } else if (const Bloom* const value = create<Bloom>(wish, budget, key, error)) {
+    if (wish.fixed) {
+      replicate_header(call, value->chain);  // BF.RESERVE takes no expansion with NONSCALING, yet it is recorded
+    } else {
+      const std::string rate = text_of(wish.rate);
+      api::Replicate(context, "BF.RESERVE", "sblcl", call.key(), rate.data(), rate.size(), wish.capacity, "EXPANSION",
+                     wish.expansion);
+    }
   }
+  if (error != nullptr) return call.error(error);
   call.event("bloom.reserve");
   return call.ok();
 }
@@ -246,20 +455,45 @@ int bf_insert(Context* context, String** argv, int argc) noexcept {
   return call.arity();
 }
 
+int bf_advance(Context* context, String** argv, int argc) noexcept {
+  const Call call{context, argv, argc};
+  if (argc != 3) return call.arity();
+  const OpenedKey key(call, kReadKey | kWriteKey);
+  if (key.missing()) return call.error(kNotFound);
+  Window* const value = key.get<Window>();
+  if (value == nullptr) return call.error(kWrongType);
+  long long time = 0;
+  if (!call.integer(2, time) || time < 0) return call.error("ERR bad time");
+  // Nobody may send a primary's windows into the future: all items would be gone.
+  if (!call.obeyed()) time = std::min(time, static_cast<long long>(now()));
+  if (value->chain.by_time() && value->chain.advance(static_cast<std::uint64_t>(time))) {
+    value->settle();
+    api::Replicate(context, "BF.ADVANCE", "sl", call.key(), time);
+  }
+  return call.ok();
+}
+
 int bf_exists(Context* context, String** argv, int argc) noexcept {
   const Call call{context, argv, argc};
   if (argc != 3) return call.arity();
   const OpenedKey key(call, kReadKey);
-  const Bloom* const value = key.get<Bloom>();
-  return call.truth(value != nullptr && value->chain.may_contain(value->chain.hash(call.bytes(2))));
+  bool found = false;
+  visit(key, [&](const auto& value) {
+    const auto& asked = as_of_now(call, value.chain);
+    found = asked.may_contain(asked.hash(call.bytes(2)));
+  });
+  return call.truth(found);
 }
 
 int bf_mexists(Context* context, String** argv, int argc) noexcept {
   const Call call{context, argv, argc};
   if (argc < 3) return call.arity();
   const OpenedKey key(call, kReadKey);
-  const Bloom* const value = key.get<Bloom>();
-  return reply_exists(call, 2, value == nullptr ? nullptr : &value->chain);
+  const auto reply = [&](const auto& value) {
+    const auto& asked = as_of_now(call, value.chain);
+    reply_exists(call, 2, &asked);
+  };
+  return visit(key, reply) ? kOk : reply_exists<redisbloom::BloomChain>(call, 2, nullptr);
 }
 
 int bf_card(Context* context, String** argv, int argc) noexcept {
@@ -267,69 +501,63 @@ int bf_card(Context* context, String** argv, int argc) noexcept {
   if (argc != 2) return call.arity();
   const OpenedKey key(call, kReadKey);
   if (key.missing()) return call.number(0);
-  const Bloom* const value = open_or_tell(call, key);
-  return value == nullptr ? kOk : call.number(value->chain.size);
+  return with_filter(call, key, [&](const auto& value) { call.number(items(value.chain)); });
 }
 
 int bf_info(Context* context, String** argv, int argc) noexcept {
   const Call call{context, argv, argc};
   if (argc != 2 && argc != 3) return call.arity();
   const OpenedKey key(call, kReadKey);
-  const Bloom* const value = open_or_tell(call, key);
-  if (value == nullptr) return kOk;
-  const BloomChain& chain = value->chain;
-  const auto expansion = [&] { return chain.fixed() ? call.null() : call.number(chain.growth); };
-  if (argc == 2) {
-    call.map(5);
-    call.field("Capacity", chain.capacity());
-    call.field("Size", size_of(chain));
-    call.field("Number of filters", chain.links().size());
-    call.field("Number of items inserted", chain.size);
-    call.word("Expansion rate");
-    return expansion();
-  }
-  // One field: alone in an array, or in RESP3 under its name in a map.
-  const auto one = [&](const char* name) {
-    if (!call.resp3()) return call.array(1);
-    call.map(1);
-    return call.word(name);
-  };
-  if (call.is(2, "CAPACITY")) return one("Capacity"), call.number(chain.capacity());
-  if (call.is(2, "SIZE")) return one("Size"), call.number(size_of(chain));
-  if (call.is(2, "FILTERS")) return one("Number of filters"), call.number(chain.links().size());
-  if (call.is(2, "ITEMS")) return one("Number of items inserted"), call.number(chain.size);
-  if (call.is(2, "EXPANSION")) return one("Expansion rate"), expansion();
-  // What RedisBloom does not tell.
-  const auto asked = chain.links()[0].error * (chain.fixed() ? 1 : 2);
-  if (call.is(2, "ERROR")) return one("Error rate"), api::ReplyWithDouble(context, asked);
-  if (call.is(2, "TIGHTENING")) return one("Tightening ratio"), api::ReplyWithDouble(context, BloomChain::kTightening);
-  if (call.is(2, "MAXSCALEDCAPACITY")) return one("Max scaled capacity"), call.number(most_capacity(chain));
-  if (call.is(2, "FPR")) return one("False positive rate now"), api::ReplyWithDouble(context, rate_now(chain));
-  if (call.is(2, "HEADROOM")) {
-    const Link& newest = chain.newest();
-    return one("Items before it grows"), call.number(newest.entries - std::min(newest.entries, newest.size));
-  }
-  return call.error("Invalid information value");
+  return with_filter(call, key, [&](const auto& value) {
+    const auto& chain = value.chain;
+    if (argc == 2) {
+      call.map(5);
+      call.field("Capacity", capacity(chain));
+      call.field("Size", size_of(chain));
+      call.field("Number of filters", filters(chain));
+      call.field("Number of items inserted", items(chain));
+      call.word("Expansion rate");
+      return reply_expansion(call, chain);
+    }
+    // One field: alone in an array, or in RESP3 under its name in a map.
+    const auto one = [&](const char* name) {
+      if (!call.resp3()) return call.array(1);
+      call.map(1);
+      return call.word(name);
+    };
+    if (call.is(2, "CAPACITY")) return one("Capacity"), call.number(capacity(chain));
+    if (call.is(2, "SIZE")) return one("Size"), call.number(size_of(chain));
+    if (call.is(2, "FILTERS")) return one("Number of filters"), call.number(filters(chain));
+    if (call.is(2, "ITEMS")) return one("Number of items inserted"), call.number(items(chain));
+    if (call.is(2, "EXPANSION")) return one("Expansion rate"), reply_expansion(call, chain);
+    // What RedisBloom does not tell.
+    if (call.is(2, "ERROR")) return one("Error rate"), call.real(rate_asked(chain));
+    if (call.is(2, "TIGHTENING")) return one("Tightening ratio"), call.real(redisbloom::BloomChain::kTightening);
+    if (call.is(2, "MAXSCALEDCAPACITY")) return one("Max scaled capacity"), call.number(most_capacity(chain));
+    if (call.is(2, "FPR")) return one("False positive rate now"), call.real(rate_now(chain));
+    if (call.is(2, "HEADROOM")) return one("Items before it grows"), call.number(headroom(chain));
+    return call.error("Invalid information value");
+  });
 }
 
 int bf_scandump(Context* context, String** argv, int argc) noexcept {
   const Call call{context, argv, argc};
   if (argc != 3) return call.arity();
   const OpenedKey key(call, kReadKey);
-  const Bloom* const value = open_or_tell(call, key);
-  if (value == nullptr) return kOk;
-  long long iterator = 0;
-  if (!call.integer(2, iterator)) return call.error("Second argument must be numeric");
-  call.array(2);
-  if (iterator == 0) {
-    call.number(1);
-    return call.bulk(Bytes(value->chain.header()));
-  }
-  const auto table =
-      iterator < 0 ? std::span<std::byte>() : value->chain.from(static_cast<std::uint64_t>(iterator - 1));
-  const auto chunk = table.first(std::min<std::uint64_t>(table.size(), redisbloom::kChunkBytes));
-  call.number(chunk.empty() ? 0 : static_cast<std::uint64_t>(iterator) + chunk.size());
-  return call.bulk(Bytes(chunk));
+  return with_filter(call, key, [&](const auto& value) {
+    long long iterator = 0;
+    if (!call.integer(2, iterator)) return call.error("Second argument must be numeric");
+    call.array(2);
+    if (iterator == 0) {
+      call.number(1);
+      return call.bulk(Bytes(value.chain.header()));
+    }
+    const auto at = static_cast<std::uint64_t>(iterator) - 1;
+    const auto table = iterator < 0 ? std::span<std::byte>() : value.chain.from(at);
+    const auto chunk = table.first(std::min<std::uint64_t>(table.size(), redisbloom::kChunkBytes));
+    call.number(chunk.empty() ? 0 : 1 + at + chunk.size());
+    return call.bulk(Bytes(chunk));
+  });
 }
 
 int bf_loadchunk(Context* context, String** argv, int argc) noexcept {
@@ -339,27 +567,45 @@ int bf_loadchunk(Context* context, String** argv, int argc) noexcept {
   if (!call.integer(2, iterator)) return call.error("ERR Second argument must be numeric");
   const Bytes data = call.bytes(3);
   OpenedKey key(call, kReadKey | kWriteKey);
+  const char* error = nullptr;
   if (key.missing()) {
     if (iterator != 1) return call.error(kNotFound);
-    Budget budget(context, 0);
-    Owned<Bloom> value(Bloom::make());
-    if (value == nullptr) return call.error(kNoMemoryToCreate);
-    const auto links = BloomChain::parse_header(data, "header", value->chain);
-    if (!links) return call.error(kBadData);
-    for (const LinkNumbers& link : *links)
-      if (!value->chain.append(link)) return call.error(budget.refused() ? kOverLimit : kBadData);
-    value->settle();
-    key.set(value.release());
+    const Budget budget(context, 0);
+    const auto install = [&]<class V>(Owned<V> value) {
+      if (value == nullptr || !parse(value->chain, data)) {
+        error = budget.refused() ? kOverLimit : kBadData;
+        return;
+      }
+      value->settle();
+      key.set(value.release());
+    };
+    const std::string_view text(reinterpret_cast<const char*>(data.data()), data.size());
+    constexpr std::size_t kOptions = 12;  // where they are in the header of a chain
+    if (text.starts_with(WindowFilter::kMagic)) {
+      install(Owned<Window>(Window::make()));
+    } else if (data.size() > kOptions && (std::to_integer<unsigned>(data[kOptions]) & BloomNumbers::kLine) != 0) {
+      install(Owned<Line>(Line::make()));
+    } else {
+      install(Owned<Bloom>(Bloom::make()));
+    }
   } else {
-    const Bloom* const value = open_or_tell(call, key);
-    if (value == nullptr) return kOk;
-    if (iterator <= 0 || static_cast<std::uint64_t>(iterator) < data.size()) return call.error(kBadData);
-    const std::uint64_t at = static_cast<std::uint64_t>(iterator) - data.size() - 1;
-    const auto table = value->chain.from(at);
-    if (table.empty()) return call.error("ERR invalid offset - no link found");
-    if (data.size() > table.size()) return call.error("ERR invalid chunk - Too big for current filter");
-    std::copy(data.begin(), data.end(), table.begin());
+    const bool known = visit(key, [&](const auto& value) {
+      if (iterator <= 0 || static_cast<std::uint64_t>(iterator) < data.size()) {
+        error = kBadData;
+        return;
+      }
+      const auto table = value.chain.from(static_cast<std::uint64_t>(iterator) - data.size() - 1);
+      if (table.empty()) {
+        error = "ERR invalid offset - no link found";
+      } else if (data.size() > table.size()) {
+        error = "ERR invalid chunk - Too big for current filter";
+      } else {
+        std::copy(data.begin(), data.end(), table.begin());
+      }
+    });
+    if (!known) error = kWrongType;
   }
+  if (error != nullptr) return call.error(error);
   api::ReplicateVerbatim(context);
   call.event("bloom.loadchunk");
   return call.ok();
@@ -369,18 +615,7 @@ int bf_debug(Context* context, String** argv, int argc) noexcept {
   const Call call{context, argv, argc};
   if (argc != 2) return call.arity();
   const OpenedKey key(call, kReadKey);
-  const Bloom* const value = open_or_tell(call, key);
-  if (value == nullptr) return kOk;
-  call.array(1 + value->chain.links().size());
-  call.bulk("size:" + std::to_string(value->chain.size));
-  for (const Link& link : value->chain.links()) {
-    std::array<char, 32> ratio;
-    std::snprintf(ratio.data(), ratio.size(), "%g", link.error);
-    call.bulk("bytes:" + std::to_string(link.bytes()) + " bits:" + std::to_string(link.bits) +
-              " hashes:" + std::to_string(link.hashes) + " hashwidth:64 capacity:" + std::to_string(link.entries) +
-              " size:" + std::to_string(link.size) + " ratio:" + ratio.data());
-  }
-  return kOk;
+  return with_filter(call, key, [&](const auto& value) { debug(call, value.chain); });
 }
 
 // BF.MERGE destination numkeys source [source ..]: the destination becomes the union of itself, if it is there, and of
@@ -399,37 +634,10 @@ int bf_merge(Context* context, String** argv, int argc) noexcept {
   if (!counted) return call.error("ERR bad number of keys");
   if (count != argc - 3) return call.error("ERR syntax error");
   OpenedKey key(call, kReadKey | kWriteKey);
-  Bloom* into = key.get<Bloom>();
-  if (into == nullptr && !key.missing()) return call.error(kWrongType);
-  // All are looked at before anything changes.
-  const BloomChain* like = into == nullptr ? nullptr : &into->chain;
-  for (int i = 3; i < argc; ++i) {
-    const OpenedKey source(context, argv[i], kReadKey);
-    if (source.missing()) continue;
-    const Bloom* const value = source.get<Bloom>();
-    if (value == nullptr) return call.error(kWrongType);
-    if (like == nullptr) like = &value->chain;
-    if (const std::string_view field = like->differs_from(value->chain); !field.empty())
-      return call.error(("ERR filters differ in " + std::string(field)).c_str());
-  }
-  if (like == nullptr) return call.error(kNotFound);
-  if (into == nullptr) {
-    Budget budget(context, 0);
-    Owned<Bloom> value(Bloom::make());
-    if (value == nullptr || !like->copy_to(value->chain))
-      return call.error(budget.refused() ? kOverLimit : kNoMemoryToCreate);
-    into = value.get();
-    key.set(value.release());
-  }
-  for (int i = 3; i < argc; ++i) {
-    const OpenedKey source(context, argv[i], kReadKey);
-    const Bloom* const value = source.get<Bloom>();
-    if (value != nullptr && value != into && &value->chain != like) into->chain.unite(value->chain);
-  }
-  into->settle();
-  api::ReplicateVerbatim(context);
-  call.event("bloom.merge");
-  return call.ok();
+  bool lines = key.get<Line>() != nullptr;
+  for (int i = 3; i < argc && key.missing(); ++i) lines |= OpenedKey(context, argv[i], kReadKey).get<Line>() != nullptr;
+  if (!key.missing() && !lines && key.get<Bloom>() == nullptr) return call.error(kWrongType);
+  return lines ? merge<Line>(call, key) : merge<Bloom>(call, key);
 }
 
 }  // namespace perhaps::redis

@@ -29,6 +29,8 @@ struct Command {
 
 constexpr Command kCommands[] = {
     {"bf.add", bf_add, 3, "write deny-oom", inserts, "1.0.0", "Adds an item to a Bloom filter", "O(k)", "key item"},
+    {"bf.advance", bf_advance, 3, "write fast", writes, "8.8.0", "Tells a window by time what time it is", "O(1)",
+     "key milliseconds:integer"},
     {"bf.card", bf_card, 2, "readonly fast", reads, "2.4.4", "Number of items that were added", "O(1)", "key"},
     {"bf.debug", bf_debug, 2, "readonly", reads, "1.0.0", "What each sub-filter is made of", "O(n)", "key"},
     {"bf.exists", bf_exists, 3, "readonly fast", reads, "1.0.0", "Is an item perhaps in a Bloom filter?", "O(k)",
@@ -47,7 +49,8 @@ constexpr Command kCommands[] = {
     {"bf.mexists", bf_mexists, -3, "readonly fast", reads, "1.0.0", "Are items perhaps in a Bloom filter?", "O(k * n)",
      "key item..."},
     {"bf.reserve", bf_reserve, -4, "write deny-oom fast", inserts, "1.0.0", "Creates an empty Bloom filter", "O(1)",
-     "key error_rate:double capacity:integer [EXPANSION expansion:integer] [NONSCALING]"},
+     "key error_rate:double capacity:integer [EXPANSION expansion:integer] [NONSCALING] [LAYOUT layout] "
+     "[WINDOW window:integer] [SECONDS]"},
     {"bf.scandump", bf_scandump, 3, "readonly", reads, "1.0.0", "The next part of a Bloom filter", "O(n)",
      "key iterator:integer"},
     {"cf.add", cf_add, 3, "write deny-oom", inserts, "1.0.0", "Adds an item to a cuckoo filter", "O(k + i)",
@@ -196,6 +199,8 @@ void info(InfoContext* to, int) noexcept {
   };
   section("bloom", Bloom::totals);
   section("cuckoo", Cuckoo::totals);
+  section("line", Line::totals);
+  section("window", Window::totals);
 }
 
 bool load(Context* context, String** argv, int argc) {

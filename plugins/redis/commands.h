@@ -4,6 +4,7 @@
 
 namespace perhaps::redis {
 
+int bf_advance(Context*, String**, int) noexcept;
 int bf_add(Context*, String**, int) noexcept;
 int bf_madd(Context*, String**, int) noexcept;
 int bf_card(Context*, String**, int) noexcept;

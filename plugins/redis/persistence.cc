@@ -10,6 +10,7 @@ namespace {
 using redisbloom::Block;
 using redisbloom::BloomChain;
 using redisbloom::CuckooChain;
+using redisbloom::LineChain;
 
 // The server's stream as load() wants it. Strings come in memory of the server's allocator: they become the tables.
 class Loader {
@@ -56,12 +57,52 @@ struct Names<CuckooChain> {
   static constexpr const char* type = "MBbloomCF";
   static constexpr const char* load_chunk = "CF.LOADCHUNK";
 };
-std::uint64_t tables(const BloomChain& chain) noexcept { return chain.links().size(); }
+template <>
+struct Names<LineChain> {
+  static constexpr const char* type = "perhapsLB";
+  static constexpr const char* load_chunk = "BF.LOADCHUNK";
+};
+template <>
+struct Names<WindowFilter> {
+  static constexpr const char* type = "perhapsWF";
+  static constexpr const char* load_chunk = "BF.LOADCHUNK";
+};
+
+// A window: its header and its table.
+Result<void> load(Loader& in, std::string_view format, int encoding, WindowFilter& filter) {
+  using format::bad;
+  if (encoding > redisbloom::kEncoding) return bad(Errc::bad_version, format, "encoding ", encoding);
+  const Block header = in.block();
+  const bool parsed = header.at != nullptr && filter.parse_header({header.at, header.size});
+  in.give(header);
+  if (!parsed) return bad(Errc::bad_parameter, format, "no header");
+  const Block table = in.block();
+  if (table.at == nullptr || table.size != filter.table_bytes()) {
+    in.give(table);
+    return bad(Errc::bad_parameter, format, filter.table_bytes(), " bytes promised, and there are ", table.size);
+  }
+  filter.take_table(table.at);
+  return {};
+}
+void save(Saver& out, const WindowFilter& filter) {
+  redisbloom::Buffer header = filter.header();
+  out.block({header.data(), header.size()});
+  const auto table = filter.from(0);
+  out.block({table.data(), table.size()});
+}
+
+template <class L>
+std::uint64_t tables(const redisbloom::Chain<L>& chain) noexcept {
+  return chain.links().size();
+}
 std::uint64_t tables(const CuckooChain& chain) noexcept { return chain.filters().size(); }
-template <class Move>
-void move_list(BloomChain& chain, Move move) noexcept {
+std::uint64_t tables(const WindowFilter&) noexcept { return 1; }
+template <class L, class Move>
+void move_list(redisbloom::Chain<L>& chain, Move move) noexcept {
   chain.move_links(move);
 }
+template <class Move>
+void move_list(WindowFilter&, Move) noexcept {}
 template <class Move>
 void move_list(CuckooChain& chain, Move move) noexcept {
   chain.move_filters(move);
@@ -73,7 +114,8 @@ void* rdb_load(Io* io, int encoding) noexcept {
   Owned<V> value(V::make());
   if (value == nullptr) return nullptr;
   Loader in(io);
-  if (const auto loaded = redisbloom::load(in, Names<Chain>::type, encoding, value->chain); !loaded) {
+  using redisbloom::load;
+  if (const auto loaded = load(in, Names<Chain>::type, encoding, value->chain); !loaded) {
     api::Log(nullptr, "warning", "%s", loaded.error().detail.c_str());
     return nullptr;
   }
@@ -84,7 +126,8 @@ void* rdb_load(Io* io, int encoding) noexcept {
 template <class Chain>
 void rdb_save(Io* io, void* at) noexcept {
   Saver out(io);
-  redisbloom::save(out, static_cast<Value<Chain>*>(at)->chain);
+  using redisbloom::save;
+  save(out, static_cast<Value<Chain>*>(at)->chain);
 }
 
 // The tables of a filter that was just made are zero, so chunks that are need not be told.
@@ -188,6 +231,9 @@ bool create(Context* context) noexcept {
 
 }  // namespace
 
-bool create_types(Context* context) noexcept { return create<BloomChain>(context) && create<CuckooChain>(context); }
+bool create_types(Context* context) noexcept {
+  return create<BloomChain>(context) && create<CuckooChain>(context) && create<LineChain>(context) &&
+         create<WindowFilter>(context);
+}
 
 }  // namespace perhaps::redis

@@ -112,6 +112,7 @@ struct Call {
     return api::ReplyWithLongLong(context, static_cast<long long>(value));
   }
   int signed_number(long long value) const noexcept { return api::ReplyWithLongLong(context, value); }
+  int real(double value) const noexcept { return api::ReplyWithDouble(context, value); }
   // A boolean in RESP3, 0 or 1 in RESP2.
   int truth(bool value) const noexcept { return api::ReplyWithBool(context, value); }
   int array(std::uint64_t size) const noexcept { return api::ReplyWithArray(context, static_cast<long>(size)); }

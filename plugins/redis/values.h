@@ -3,18 +3,25 @@
 #include <new>
 
 #include "redis/server.h"
+#include "redis/window.h"
 
 namespace perhaps::redis {
 
 // What INFO calls size: numbers and tables, as RedisBloom counts them.
-inline std::uint64_t size_of(const redisbloom::BloomChain& chain) noexcept {
+template <class L>
+std::uint64_t size_of(const redisbloom::Chain<L>& chain) noexcept {
   return 32 + 64 * chain.links().size() + chain.table_bytes();
 }
+inline std::uint64_t size_of(const WindowFilter& filter) noexcept { return sizeof filter + filter.table_bytes(); }
 inline std::uint64_t size_of(const redisbloom::CuckooChain& chain) noexcept {
   return 40 + 16 * chain.filters().size() + chain.table_bytes();
 }
-inline Share share_of(const redisbloom::BloomChain& chain) noexcept {
+template <class L>
+Share share_of(const redisbloom::Chain<L>& chain) noexcept {
   return {size_of(chain), chain.links().size(), chain.size, chain.capacity()};
+}
+inline Share share_of(const WindowFilter& filter) noexcept {
+  return {size_of(filter), 1, filter.items(), filter.capacity};
 }
 inline Share share_of(const redisbloom::CuckooChain& chain) noexcept {
   return {size_of(chain), chain.filters().size(), chain.items, chain.table_bytes()};
@@ -60,6 +67,8 @@ template <class V>
 using Owned = std::unique_ptr<V, Destroy>;
 
 using Bloom = Value<redisbloom::BloomChain>;
+using Line = Value<redisbloom::LineChain>;
+using Window = Value<WindowFilter>;
 using Cuckoo = Value<redisbloom::CuckooChain>;
 
 // Registers the types: persistence.cc.

@@ -42,157 +42,208 @@ const Memory kHeap{
 
 // ---------------------------------------------------------------------------------------------------------- Bloom
 
-bool LinkNumbers::size_for(std::uint64_t items, double rate, std::uint32_t options) noexcept {
+bool Link::size_for(LinkNumbers& n, std::uint64_t items, double rate, std::uint32_t options) noexcept {
   if (items == 0 || !(rate > 0 && rate < 1)) return false;
-  entries = items;
-  error = rate;
-  bpe = std::fabs(std::log(rate) / 0.480453013918201);
-  size = 0;
-  const double wanted = static_cast<double>(items) * bpe;
+  n.entries = items;
+  n.error = rate;
+  n.bpe = std::fabs(std::log(rate) / 0.480453013918201);
+  n.size = 0;
+  const double wanted = static_cast<double>(items) * n.bpe;
   if (!(wanted < 8 * static_cast<double>(kMostBytes))) return false;
   if ((options & BloomNumbers::kNoRound) != 0) {
-    n2 = 0;
-    bits = (std::max<std::uint64_t>(1, static_cast<std::uint64_t>(wanted)) + 63) / 64 * 64;
+    n.n2 = 0;
+    n.bits = (std::max<std::uint64_t>(1, static_cast<std::uint64_t>(wanted)) + 63) / 64 * 64;
   } else {
     // Old data: the next power of two, and as many more items as it then has room for.
-    n2 = static_cast<std::uint8_t>(std::max(0, std::ilogb(std::max(1.0, wanted))) + 1);
-    bits = std::uint64_t{1} << n2;
-    entries += static_cast<std::uint64_t>((static_cast<double>(bits) - wanted) / bpe);
-    bits = std::max<std::uint64_t>(bits, 64);
+    n.n2 = static_cast<std::uint8_t>(std::max(0, std::ilogb(std::max(1.0, wanted))) + 1);
+    n.bits = std::uint64_t{1} << n.n2;
+    n.entries += static_cast<std::uint64_t>((static_cast<double>(n.bits) - wanted) / n.bpe);
+    n.bits = std::max<std::uint64_t>(n.bits, 64);
   }
-  hashes = static_cast<std::uint32_t>(hashes_for(bpe));
-  return hashes >= 1 && hashes <= BloomChain::kMostHashes;
+  n.hashes = static_cast<std::uint32_t>(hashes_for(n.bpe));
+  return n.hashes >= 1 && n.hashes <= kMostHashes;
 }
 
-Result<void> LinkNumbers::check(std::string_view format) const {
-  if (!(error > 0 && error < 1)) return bad(Errc::bad_parameter, format, "an error rate of ", error);
-  if (n2 > 63) return bad(Errc::bad_parameter, format, "2^", unsigned{n2}, " bits");
-  if (bits == 0 || bits % 8 != 0 || bytes() > kMostBytes) return bad(Errc::bad_parameter, format, bits, " bits");
-  if (n2 != 0 && bits < std::uint64_t{1} << n2)
-    return bad(Errc::bad_parameter, format, "2^", unsigned{n2}, " positions in ", bits, " bits");
-  if (!(bpe > 0) || hashes == 0 || hashes > BloomChain::kMostHashes || static_cast<double>(hashes) != hashes_for(bpe)) {
-    return bad(Errc::bad_parameter, format, hashes, " probes at ", bpe, " bits an item");
-  }
+Result<void> Link::check(const LinkNumbers& n, std::string_view format) {
+  if (!(n.error > 0 && n.error < 1)) return bad(Errc::bad_parameter, format, "an error rate of ", n.error);
+  if (n.n2 > 63) return bad(Errc::bad_parameter, format, "2^", unsigned{n.n2}, " bits");
+  if (n.bits == 0 || n.bits % 8 != 0 || n.bytes() > kMostBytes)
+    return bad(Errc::bad_parameter, format, n.bits, " bits");
+  if (n.n2 != 0 && n.bits < std::uint64_t{1} << n.n2)
+    return bad(Errc::bad_parameter, format, "2^", unsigned{n.n2}, " positions in ", n.bits, " bits");
+  if (!(n.bpe > 0) || n.hashes == 0 || n.hashes > kMostHashes || static_cast<double>(n.hashes) != hashes_for(n.bpe))
+    return bad(Errc::bad_parameter, format, n.hashes, " probes at ", n.bpe, " bits an item");
   return {};
 }
 
-BloomChain::~BloomChain() {
-  for (const Link& link : links()) memory_->give(link.table);
+BloomHash Link::hash(Bytes item, std::uint32_t options) noexcept {
+  if ((options & BloomNumbers::kWide) != 0) {
+    const std::uint64_t a = murmur64a(item, 0xc6a4a7935bd1e995u);
+    return {a, murmur64a(item, a)};
+  }
+  const std::uint32_t a = murmur2_32(item, 0x9747b28cu);
+  return {a, murmur2_32(item, a)};
+}
+
+// Most items are strange, and most of those are found so by their first probe: to touch all probes of all items first
+// would read eight lines where one decides. So the first probe of all, then all others of those that are left.
+std::uint64_t Link::may_contain(std::span<const BloomHash> many, std::uint64_t left, bool ahead) const noexcept {
+  const auto each = [](std::uint64_t set, auto use) {
+    for (; set != 0; set &= set - 1) use(static_cast<std::size_t>(std::countr_zero(set)));
+  };
+  std::uint64_t alive = 0;
+  std::uint64_t found = 0;
+  if (ahead) each(left, [&](std::size_t i) { prefetch_first(many[i]); });
+  each(left, [&](std::size_t i) {
+    if (!has(position(many[i], 0))) return;
+    alive |= std::uint64_t{1} << i;
+    for (std::uint32_t p = 1; ahead && p < hashes; ++p) detail::prefetch_read(table + position(many[i], p) / 8);
+  });
+  each(alive, [&](std::size_t i) { found |= std::uint64_t{may_contain(many[i], 1)} << i; });
+  return found;
+}
+
+void Link::insert(BloomHash h) noexcept {
+  for (std::uint32_t i = 0; i < hashes; ++i) {
+    const std::uint64_t bit = position(h, i);
+    detail::set_bits<std::uint8_t>(table + bit / 8, static_cast<std::uint8_t>(1u << bit % 8));
+  }
+}
+
+double Link::items_estimated() const noexcept {
+  const double fill = format::fill_of({table, bytes()}, modulus.value);
+  return fill < 1 ? -std::log1p(-fill) * static_cast<double>(modulus.value) / hashes : 1e18;
+}
+
+double Link::fpr() const noexcept { return std::pow(format::fill_of({table, bytes()}, modulus.value), hashes); }
+
+bool LineLink::size_for(LinkNumbers& n, std::uint64_t items, double rate, std::uint32_t) noexcept {
+  if (items == 0 || items >= kMostBytes || !(rate > 0 && rate < 1)) return false;
+  const auto shape = LineShape::for_keys({.keys = items, .fpr = rate});
+  n = {.entries = items,
+       .bits = shape.bits(),
+       .size = 0,
+       .error = rate,
+       .bpe = static_cast<double>(shape.bits()) / static_cast<double>(items),
+       .hashes = shape.probes,
+       .n2 = 0};
+  return n.bytes() <= kMostBytes;
+}
+
+Result<void> LineLink::check(const LinkNumbers& n, std::string_view format) {
+  if (!(n.error > 0 && n.error < 1)) return bad(Errc::bad_parameter, format, "an error rate of ", n.error);
+  if (n.bits == 0 || n.bits % 512 != 0 || n.bytes() > kMostBytes)
+    return bad(Errc::bad_parameter, format, n.bits, " bits, no lines");
+  if (n.hashes == 0 || n.hashes > kMostHashes || n.n2 != 0 || !(n.bpe > 0))
+    return bad(Errc::bad_parameter, format, n.hashes, " probes");
+  return {};
+}
+
+template <class L>
+Chain<L>::~Chain() {
+  for (const L& link : links()) memory_->give(link.table);
   memory_->give(reinterpret_cast<std::byte*>(links_));
 }
 
-std::uint64_t BloomChain::table_bytes() const noexcept {
+template <class L>
+std::uint64_t Chain<L>::table_bytes() const noexcept {
   std::uint64_t bytes = 0;
-  for (const Link& link : links()) bytes += link.bytes();
+  for (const L& link : links()) bytes += link.bytes();
   return bytes;
 }
 
-std::uint64_t BloomChain::capacity() const noexcept {
+template <class L>
+std::uint64_t Chain<L>::capacity() const noexcept {
   std::uint64_t entries = 0;
-  for (const Link& link : links()) entries += link.entries;
+  for (const L& link : links()) entries += link.entries;
   return entries;
 }
 
-bool BloomChain::first_numbers(std::uint64_t entries, double rate, std::uint32_t options,
-                               LinkNumbers& numbers) noexcept {
-  return numbers.size_for(entries, (options & kFixed) != 0 ? rate : rate * kTightening, options);
+template <class L>
+bool Chain<L>::first_numbers(std::uint64_t entries, double rate, std::uint32_t options, LinkNumbers& numbers) noexcept {
+  return L::size_for(numbers, entries, (options & kFixed) != 0 ? rate : rate * kTightening, options);
 }
 
-bool BloomChain::next_numbers(LinkNumbers& numbers) const noexcept {
+template <class L>
+bool Chain<L>::next_numbers(LinkNumbers& numbers) const noexcept {
   std::uint64_t entries = 0;
   return !__builtin_mul_overflow(newest().entries, std::uint64_t{growth}, &entries) &&
-         numbers.size_for(entries, newest().error * kTightening, options);
+         L::size_for(numbers, entries, newest().error * kTightening, options);
 }
 
-bool BloomChain::append(const LinkNumbers& numbers) noexcept {
+template <class L>
+bool Chain<L>::append(const LinkNumbers& numbers) noexcept {
   std::byte* const table = memory_->take(numbers.bytes());
   return table != nullptr && append(numbers, table);
 }
 
-bool BloomChain::append(const LinkNumbers& numbers, std::byte* table) noexcept {
+template <class L>
+bool Chain<L>::append(const LinkNumbers& numbers, std::byte* table) noexcept {
   if (!make_room(*memory_, links_, count_, room_)) {
     memory_->give(table);
     return false;
   }
-  Link* const link = new (links_ + count_++) Link;
+  L* const link = new (links_ + count_++) L;
   static_cast<LinkNumbers&>(*link) = numbers;
-  link->modulus = Modulus(numbers.n2 != 0 ? std::uint64_t{1} << numbers.n2 : numbers.bits);
+  link->prepare();
   link->table = table;
   return true;
 }
 
-bool BloomChain::copy_to(BloomChain& empty) const noexcept {
+template <class L>
+bool Chain<L>::copy_to(Chain& empty) const noexcept {
   static_cast<BloomNumbers&>(empty) = *this;
-  for (const Link& link : links()) {
+  for (const L& link : links()) {
     if (!empty.append(link)) return false;
     std::memcpy(empty.links_[empty.count_ - 1].table, link.table, link.bytes());
   }
   return true;
 }
 
-std::span<std::byte> BloomChain::from(std::uint64_t at) const noexcept {
-  for (const Link& link : links()) {
+template <class L>
+std::span<std::byte> Chain<L>::from(std::uint64_t at) const noexcept {
+  for (const L& link : links()) {
     if (at < link.bytes()) return {link.table + at, link.bytes() - at};
     at -= link.bytes();
   }
   return {};
 }
 
-// Most items are strange, and most of those are found so by their first probe: to touch all probes of all items first
-// would read eight lines where one decides. So the first probe of all, then all others of those that are left.
-std::uint64_t BloomChain::may_contain(std::span<const BloomHash> many, bool ahead) const noexcept {
+template <class L>
+std::uint64_t Chain<L>::may_contain(std::span<const Hash> many, bool ahead) const noexcept {
   assert(many.size() <= kBatch);
   std::uint64_t found = 0;
   std::uint64_t left = many.empty() ? 0 : ~std::uint64_t{0} >> (kBatch - many.size());
-  const auto each = [](std::uint64_t set, auto use) {
-    for (; set != 0; set &= set - 1) use(static_cast<std::size_t>(std::countr_zero(set)));
-  };
-  for (std::uint64_t l = count_; left != 0 && l-- != 0;) {
-    const Link& link = links_[l];
-    std::uint64_t alive = 0;
-    if (ahead) each(left, [&](std::size_t i) { detail::prefetch_read(link.table + link.position(many[i], 0) / 8); });
-    each(left, [&](std::size_t i) {
-      if (!link.has(link.position(many[i], 0))) return;
-      alive |= std::uint64_t{1} << i;
-      for (std::uint32_t p = 1; ahead && p < link.hashes; ++p)
-        detail::prefetch_read(link.table + link.position(many[i], p) / 8);
-    });
-    each(alive, [&](std::size_t i) { found |= std::uint64_t{link.may_contain(many[i], 1)} << i; });
+  for (std::uint64_t i = count_; left != 0 && i-- != 0;) {
+    found |= links_[i].may_contain(many, left, ahead);
     left &= ~found;
   }
   return found;
 }
 
-void BloomChain::prefetch(BloomHash h) const noexcept {
-  for (std::uint64_t l = 0; l + 1 < count_; ++l) detail::prefetch_read(links_[l].table + links_[l].position(h, 0) / 8);
-  for (std::uint32_t i = 0; i < newest().hashes; ++i)
-    detail::prefetch_write(newest().table + newest().position(h, i) / 8);
-}
-
-Added BloomChain::add(BloomHash h) noexcept {
+template <class L>
+Added Chain<L>::add(Hash h) noexcept {
   if (may_contain(h)) return Added::present;
   if (must_grow()) {
     if (fixed()) return Added::full;
     LinkNumbers next;
     if (!next_numbers(next) || !append(next)) return Added::no_memory;
   }
-  Link& link = links_[count_ - 1];
-  for (std::uint32_t i = 0; i < link.hashes; ++i) {
-    const std::uint64_t bit = link.position(h, i);
-    detail::set_bits<std::uint8_t>(link.table + bit / 8, static_cast<std::uint8_t>(1u << bit % 8));
-  }
+  L& link = links_[count_ - 1];
+  link.insert(h);
   ++link.size;
   ++size;
   return Added::added;
 }
 
-std::string_view BloomChain::differs_from(const BloomChain& other) const noexcept {
+template <class L>
+std::string_view Chain<L>::differs_from(const Chain& other) const noexcept {
   if (options != other.options) return "options";
   if (growth != other.growth) return "expansion";
   if (count_ != other.count_) return "filters";
   for (std::uint64_t i = 0; i < count_; ++i) {
-    const Link& a = links_[i];
-    const Link& b = other.links_[i];
+    const L& a = links_[i];
+    const L& b = other.links_[i];
     if (a.entries != b.entries) return "capacity";
     if (a.error != b.error || a.hashes != b.hashes) return "error rate";
     if (a.bits != b.bits || a.n2 != b.n2) return "size";
@@ -200,25 +251,24 @@ std::string_view BloomChain::differs_from(const BloomChain& other) const noexcep
   return "";
 }
 
-void BloomChain::unite(const BloomChain& other) noexcept {
+template <class L>
+void Chain<L>::unite(const Chain& other) noexcept {
   size = 0;
   for (std::uint64_t i = 0; i < count_; ++i) {
-    Link& link = links_[i];
-    const Link& more = other.links_[i];
+    L& link = links_[i];
+    const L& more = other.links_[i];
     for (std::uint64_t at = 0; at < link.bytes(); ++at) link.table[at] |= more.table[at];
-    const double fill = format::fill_of({link.table, link.bytes()}, link.modulus.value);
-    const double estimate =
-        fill < 1 ? -std::log1p(-fill) * static_cast<double>(link.modulus.value) / link.hashes : 1e18;
-    const auto items = static_cast<std::uint64_t>(std::min(estimate + 0.5, 1e18));
+    const auto items = static_cast<std::uint64_t>(std::min(link.items_estimated() + 0.5, 1e18));
     link.size = std::clamp(items, std::max(link.size, more.size), link.size + more.size);
     size += link.size;
   }
 }
 
-Buffer BloomChain::header() const {
+template <class L>
+Buffer Chain<L>::header() const {
   Writer out;
   out.le(size).le(static_cast<std::uint32_t>(count_)).le(options).le(growth);
-  for (const Link& link : links()) {
+  for (const L& link : links()) {
     out.le(link.bytes()).le(link.bits).le(link.size);
     out.le(std::bit_cast<std::uint64_t>(link.error)).le(std::bit_cast<std::uint64_t>(link.bpe));
     out.le(link.hashes).le(link.entries).le(link.n2);
@@ -226,8 +276,8 @@ Buffer BloomChain::header() const {
   return std::move(out).done();
 }
 
-Result<std::vector<LinkNumbers>> BloomChain::parse_header(Bytes header, std::string_view format,
-                                                          BloomNumbers& numbers) {
+template <class L>
+Result<std::vector<LinkNumbers>> Chain<L>::parse_header(Bytes header, std::string_view format, BloomNumbers& numbers) {
   Reader in(header);
   numbers.size = in.le<std::uint64_t>();
   const std::uint64_t count = in.le<std::uint32_t>();
@@ -239,7 +289,7 @@ Result<std::vector<LinkNumbers>> BloomChain::parse_header(Bytes header, std::str
     return bad(Errc::bad_parameter, format, count, " links take a header of ", kBloomHeader + count * kLinkHeader,
                " bytes, and there are ", header.size());
   }
-  if ((numbers.options & ~kKnown) != 0) return bad(Errc::bad_parameter, format, "unknown options ", numbers.options);
+  if (!L::options_fit(numbers.options)) return bad(Errc::bad_parameter, format, "unknown options ", numbers.options);
   std::vector<LinkNumbers> links(count);
   std::uint64_t size = 0;
   std::uint64_t total = 0;
@@ -252,7 +302,7 @@ Result<std::vector<LinkNumbers>> BloomChain::parse_header(Bytes header, std::str
     link.hashes = in.le<std::uint32_t>();
     link.entries = in.le<std::uint64_t>();
     link.n2 = in.le<std::uint8_t>();
-    if (auto checked = link.check(format); !checked) return std::move(checked).error();
+    if (auto checked = L::check(link, format); !checked) return std::move(checked).error();
     if (link.bytes() != bytes) return bad(Errc::bad_parameter, format, link.bits, " bits in ", bytes, " bytes");
     if (__builtin_add_overflow(size, link.size, &size)) return bad(Errc::bad_parameter, format, "sizes past 2^64");
     total += bytes;  // at most kMostLinks * kMostBytes
@@ -262,6 +312,9 @@ Result<std::vector<LinkNumbers>> BloomChain::parse_header(Bytes header, std::str
   if (total > kMostBytes) return bad(Errc::bad_parameter, format, total, " bytes of tables");
   return links;
 }
+
+template class Chain<Link>;
+template class Chain<LineLink>;
 
 // --------------------------------------------------------------------------------------------------------- Cuckoo
 

@@ -16,6 +16,7 @@
 #include "format/codec.h"
 #include "hash/murmur2.h"
 #include "perhaps/detail/bits.h"
+#include "perhaps/line_bloom.h"
 
 namespace perhaps::redisbloom {
 
@@ -72,51 +73,96 @@ struct LinkNumbers {
   std::uint8_t n2 = 0;  // not 0: positions are mod 2^n2 (old data)
 
   std::uint64_t bytes() const noexcept { return bits / 8; }
-  // For `entries` items at `error`; false if there is no such table.
-  bool size_for(std::uint64_t items, double rate, std::uint32_t options) noexcept;
-  Result<void> check(std::string_view format) const;
 };
 
+// How a link is sized, checked and probed. RedisBloom's own:
 struct Link : LinkNumbers {
+  using Hash = BloomHash;
   Modulus modulus;
   std::byte* table = nullptr;
 
-  std::uint64_t position(BloomHash h, std::uint32_t i) const noexcept { return modulus.of(h.a + i * h.b); }
+  // A rate of 2^-1074, the least there is, takes 1075 probes; more are no filter.
+  static constexpr std::uint32_t kMostHashes = 1075;
+  static constexpr bool options_fit(std::uint64_t options) noexcept { return options <= 15; }
+  // For `items` at `rate`; false if there is no such table.
+  static bool size_for(LinkNumbers& numbers, std::uint64_t items, double rate, std::uint32_t options) noexcept;
+  static Result<void> check(const LinkNumbers& numbers, std::string_view format);
+  static Hash hash(Bytes item, std::uint32_t options) noexcept;
+  void prepare() noexcept { modulus = Modulus(n2 != 0 ? std::uint64_t{1} << n2 : bits); }
+
+  std::uint64_t position(Hash h, std::uint32_t i) const noexcept { return modulus.of(h.a + i * h.b); }
   bool has(std::uint64_t bit) const noexcept {
     return (std::to_integer<unsigned>(table[bit / 8]) >> (bit % 8) & 1u) != 0;
   }
-  bool may_contain(BloomHash h, std::uint32_t from = 0) const noexcept {
+  bool may_contain(Hash h, std::uint32_t from = 0) const noexcept {
     for (std::uint32_t i = from; i < hashes; ++i)
       if (!has(position(h, i))) return false;
     return true;
   }
+  // Of those in `left`, the ones that are perhaps here.
+  std::uint64_t may_contain(std::span<const Hash> many, std::uint64_t left, bool ahead) const noexcept;
+  void prefetch_first(Hash h) const noexcept { detail::prefetch_read(table + position(h, 0) / 8); }
+  void prefetch_all(Hash h) const noexcept {
+    for (std::uint32_t i = 0; i < hashes; ++i) detail::prefetch_write(table + position(h, i) / 8);
+  }
+  void insert(Hash h) noexcept;
+  double items_estimated() const noexcept;  // from the fill
+  double fpr() const noexcept;              // of the bits as they are
+};
+
+// All probes of an item in one cache line (line_bloom.h): one miss where RedisBloom's has one a probe, for a few bits
+// more. Same chain, same header; what tells the two apart is an option that RedisBloom refuses.
+struct LineLink : LinkNumbers {
+  using Hash = std::uint64_t;
+  LineShape shape;
+  std::byte* table = nullptr;
+
+  static constexpr std::uint32_t kMostHashes = LineShape::kMaxProbes;
+  static constexpr bool options_fit(std::uint64_t options) noexcept { return options == 16 || options == 24; }
+  static bool size_for(LinkNumbers& numbers, std::uint64_t items, double rate, std::uint32_t options) noexcept;
+  static Result<void> check(const LinkNumbers& numbers, std::string_view format);
+  static Hash hash(Bytes item, std::uint32_t) noexcept { return perhaps::Hash{}(item).value; }
+  void prepare() noexcept { shape = {.lines = bits / 512, .probes = hashes}; }
+
+  bool may_contain(Hash h) const noexcept { return LineLayout::may_contain<detail::isa::Portable>(shape, table, h); }
+  std::uint64_t may_contain(std::span<const Hash> many, std::uint64_t left, bool ahead) const noexcept {
+    std::uint64_t answers = 0;
+    LineLayout::query(shape, table, many.data(), many.size(), &answers, ahead);
+    return answers & left;
+  }
+  void prefetch_first(Hash h) const noexcept { LineLayout::prefetch(shape, table, h); }
+  void prefetch_all(Hash h) const noexcept { LineLayout::prefetch(shape, table, h); }
+  void insert(Hash h) noexcept { LineLayout::insert(shape, table, h); }
+  double items_estimated() const noexcept { return shape.keys_at(format::fill_of({table, bytes()}, bits)); }
+  double fpr() const noexcept { return shape.fpr(items_estimated()); }
 };
 
 struct BloomNumbers {
   static constexpr std::uint32_t kNoRound = 1;  // any number of bits, not a power of two
   static constexpr std::uint32_t kWide = 4;     // the 64-bit hash
   static constexpr std::uint32_t kFixed = 8;    // never grows
-  static constexpr std::uint32_t kKnown = 15;
+  static constexpr std::uint32_t kLine = 16;    // ours: links of lines
 
   std::uint64_t size = 0;  // items in all links
   std::uint32_t options = kNoRound | kWide;
   std::uint32_t growth = 2;
 };
 
-class BloomChain : public BloomNumbers {
+template <class L>
+class Chain : public BloomNumbers {
  public:
-  // A rate of 2^-1074, the least there is, takes 1075 probes; more are no filter.
-  static constexpr std::uint32_t kMostHashes = 1075;
+  using Link = L;
+  using Hash = typename L::Hash;
   static constexpr std::uint64_t kMostLinks = 1100;  // each halves the rate
   static constexpr double kTightening = 0.5;
 
-  explicit BloomChain(const Memory& memory) noexcept : memory_(&memory) {}
-  ~BloomChain();
-  BloomChain(const BloomChain&) = delete;
-  BloomChain& operator=(const BloomChain&) = delete;
+  explicit Chain(const Memory& memory) noexcept : memory_(&memory) {}
+  ~Chain();
+  Chain(const Chain&) = delete;
+  Chain& operator=(const Chain&) = delete;
 
-  std::span<const Link> links() const noexcept { return {links_, count_}; }
-  const Link& newest() const noexcept { return links_[count_ - 1]; }  // REQUIRES: there is one
+  std::span<const L> links() const noexcept { return {links_, count_}; }
+  const L& newest() const noexcept { return links_[count_ - 1]; }  // REQUIRES: there is one
   bool fixed() const noexcept { return (options & kFixed) != 0; }
   std::uint64_t table_bytes() const noexcept;
   std::uint64_t capacity() const noexcept;
@@ -128,35 +174,31 @@ class BloomChain : public BloomNumbers {
   // An empty link; false: no memory. The second takes over `table`, of numbers.bytes() bytes out of the same memory.
   bool append(const LinkNumbers& numbers) noexcept;
   bool append(const LinkNumbers& numbers, std::byte* table) noexcept;
-  bool copy_to(BloomChain& empty) const noexcept;
+  bool copy_to(Chain& empty) const noexcept;
   // Chunks of a dump: `at` counts over all tables. Empty if there is no such byte; never across links.
   std::span<std::byte> from(std::uint64_t at) const noexcept;
 
-  BloomHash hash(Bytes item) const noexcept {
-    if ((options & kWide) != 0) {
-      const std::uint64_t a = murmur64a(item, 0xc6a4a7935bd1e995u);
-      return {a, murmur64a(item, a)};
-    }
-    const std::uint32_t a = murmur2_32(item, 0x9747b28cu);
-    return {a, murmur2_32(item, a)};
-  }
-  bool may_contain(BloomHash h) const noexcept {
+  Hash hash(Bytes item) const noexcept { return L::hash(item, options); }
+  bool may_contain(Hash h) const noexcept {
     for (std::uint64_t i = count_; i-- != 0;)
       if (links_[i].may_contain(h)) return true;
     return false;
   }
   // Bit i belongs to many[i]. `ahead`: the tables are far away, so touch what will be read.  REQUIRES: <= kBatch
-  std::uint64_t may_contain(std::span<const BloomHash> many, bool ahead) const noexcept;
+  std::uint64_t may_contain(std::span<const Hash> many, bool ahead) const noexcept;
   // Touches what add() will read and write, for tables that are far away.
-  void prefetch(BloomHash h) const noexcept;
-  Added add(BloomHash h) noexcept;
+  void prefetch(Hash h) const noexcept {
+    for (std::uint64_t i = 0; i + 1 < count_; ++i) links_[i].prefetch_first(h);
+    newest().prefetch_all(h);
+  }
+  Added add(Hash h) noexcept;
   // True if add(h) would begin a link. REQUIRES: !may_contain(h)
   bool must_grow() const noexcept { return newest().size >= newest().entries; }
 
   // Both have links of the same numbers, but for the sizes. Names the first that differs, or "".
-  std::string_view differs_from(const BloomChain& other) const noexcept;
+  std::string_view differs_from(const Chain& other) const noexcept;
   // Bits become the union's; sizes become what the bits say, no less than either had.
-  void unite(const BloomChain& other) noexcept;
+  void unite(const Chain& other) noexcept;
 
   // For defragmentation: `move(at)` gives the new address, or null to leave it. Table `i`, or the list of links.
   template <class Move>
@@ -165,7 +207,7 @@ class BloomChain : public BloomNumbers {
   }
   template <class Move>
   void move_links(Move move) noexcept {
-    if (std::byte* const now = move(reinterpret_cast<std::byte*>(links_))) links_ = reinterpret_cast<Link*>(now);
+    if (std::byte* const now = move(reinterpret_cast<std::byte*>(links_))) links_ = reinterpret_cast<L*>(now);
   }
 
   Buffer header() const;
@@ -174,10 +216,15 @@ class BloomChain : public BloomNumbers {
 
  private:
   const Memory* memory_;
-  Link* links_ = nullptr;
+  L* links_ = nullptr;
   std::uint64_t count_ = 0;
   std::uint64_t room_ = 0;
 };
+
+using BloomChain = Chain<Link>;
+using LineChain = Chain<LineLink>;
+extern template class Chain<Link>;
+extern template class Chain<LineLink>;
 
 // --------------------------------------------------------------------------------------------------------- Cuckoo
 
@@ -287,8 +334,8 @@ struct Block {
 
 inline constexpr int kEncoding = 4;
 
-template <class In>
-Result<void> load(In& in, std::string_view format, int encoding, BloomChain& chain) {
+template <class In, class L>
+Result<void> load(In& in, std::string_view format, int encoding, Chain<L>& chain) {
   using format::bad;
   if (encoding < 0 || encoding > kEncoding)
     return bad(Errc::bad_version, format, "encoding ", encoding, ", and ", kEncoding, " is the newest known");
@@ -297,8 +344,8 @@ Result<void> load(In& in, std::string_view format, int encoding, BloomChain& cha
   const std::uint64_t options = encoding >= 2 ? in.number() : 0;
   const std::uint64_t growth = encoding >= 4 ? in.number() : 2;
   if (in.failed()) return bad(Errc::truncated, format, "ends in its first numbers");
-  if (count == 0 || count > BloomChain::kMostLinks) return bad(Errc::bad_parameter, format, count, " links");
-  if (options > BloomNumbers::kKnown) return bad(Errc::bad_parameter, format, "unknown options ", options);
+  if (count == 0 || count > Chain<L>::kMostLinks) return bad(Errc::bad_parameter, format, count, " links");
+  if (!L::options_fit(options)) return bad(Errc::bad_parameter, format, "unknown options ", options);
   if (growth > UINT32_MAX) return bad(Errc::bad_parameter, format, "growth ", growth);
   chain.options = static_cast<std::uint32_t>(options);
   chain.growth = static_cast<std::uint32_t>(growth);
@@ -313,11 +360,11 @@ Result<void> load(In& in, std::string_view format, int encoding, BloomChain& cha
     link.bits = encoding >= 1 ? in.number() : bits >= 0 && bits < 0x1p63 ? static_cast<std::uint64_t>(bits) : 0;
     const std::uint64_t n2 = encoding >= 1 ? in.number() : 0;
     if (in.failed()) return bad(Errc::truncated, format, "ends in the numbers of link ", i);
-    if (hashes > BloomChain::kMostHashes) return bad(Errc::bad_parameter, format, hashes, " probes in link ", i);
+    if (hashes > L::kMostHashes) return bad(Errc::bad_parameter, format, hashes, " probes in link ", i);
     if (n2 > 63) return bad(Errc::bad_parameter, format, "2^", n2, " bits in link ", i);
     link.hashes = static_cast<std::uint32_t>(hashes);
     link.n2 = static_cast<std::uint8_t>(n2);
-    if (auto checked = link.check(format); !checked) return checked;
+    if (auto checked = L::check(link, format); !checked) return checked;
     const Block block = in.block();
     if (block.at == nullptr) return bad(Errc::truncated, format, "no table for link ", i);
     // Taken over before it is looked at, so that it is given back whatever comes.
@@ -335,13 +382,13 @@ Result<void> load(In& in, std::string_view format, int encoding, BloomChain& cha
   return {};
 }
 
-template <class Out>
-void save(Out& out, const BloomChain& chain) {
+template <class Out, class L>
+void save(Out& out, const Chain<L>& chain) {
   out.number(chain.size);
   out.number(chain.links().size());
   out.number(chain.options);
   out.number(chain.growth);
-  for (const Link& link : chain.links()) {
+  for (const L& link : chain.links()) {
     out.number(link.entries);
     out.real(link.error);
     out.number(link.hashes);

@@ -69,8 +69,13 @@ class Attack:
         self.client = server.client()
         self.client("BF.MADD", "bf", *range(300))
         self.client("CF.INSERT", "cf", "CAPACITY", 64, "ITEMS", *range(300))
-        self.dumps = [self.client("DUMP", k) for k in ("bf", "cf")]
-        self.headers = [self.client("BF.SCANDUMP", "bf", 0)[1], self.client("CF.SCANDUMP", "cf", 0)[1]]
+        self.client("BF.RESERVE", "line", "0.01", "100", "LAYOUT", "LINE")
+        self.client("BF.MADD", "line", *range(300))
+        self.client("BF.RESERVE", "window", "0.01", "100", "WINDOW", "100", "SECONDS")
+        self.client("BF.MADD", "window", *range(300))
+        self.dumps = [self.client("DUMP", k) for k in ("bf", "cf", "line", "window")]
+        self.headers = [self.client("BF.SCANDUMP", "bf", 0)[1], self.client("CF.SCANDUMP", "cf", 0)[1],
+                        self.client("BF.SCANDUMP", "line", 0)[1], self.client("BF.SCANDUMP", "window", 0)[1]]
 
     def any_number(self):
         r = self.random
@@ -129,16 +134,17 @@ class Attack:
     def any_word(self):
         r = self.random
         return r.choice([b"", b"x", b"0", b"1", b"-1", b"1e-12", b"nan", b"inf", b"1e308", b"ITEMS", b"NOCREATE",
-                         b"CAPACITY", b"ERROR", b"EXPANSION", b"NONSCALING", b"BUCKETSIZE", b"MAXITERATIONS", b"bf",
-                         b"cf", b"new", b"text", str(self.any_number()).encode(), r.randbytes(r.randrange(40)),
+                         b"CAPACITY", b"ERROR", b"EXPANSION", b"NONSCALING", b"BUCKETSIZE", b"MAXITERATIONS",
+                         b"WINDOW", b"SECONDS", b"LAYOUT", b"LINE", b"bf", b"cf", b"new", b"text",
+                         str(self.any_number()).encode(), r.randbytes(r.randrange(40)),
                          *self.headers])
 
     def command(self):
         r = self.random
         name = r.choice("""BF.ADD BF.MADD BF.CARD BF.DEBUG BF.EXISTS BF.MEXISTS BF.INFO BF.INSERT BF.LOADCHUNK BF.MERGE
-            BF.RESERVE BF.SCANDUMP CF.ADD CF.ADDNX CF.COMPACT CF.COUNT CF.DEBUG CF.DEL CF.EXISTS CF.MEXISTS CF.INFO
-            CF.INSERT CF.INSERTNX CF.LOADCHUNK CF.RESERVE CF.SCANDUMP""".split())
-        key = r.choice(["bf", "cf", "new", "text", "none"])
+            BF.RESERVE BF.SCANDUMP BF.ADVANCE CF.ADD CF.ADDNX CF.COMPACT CF.COUNT CF.DEBUG CF.DEL CF.EXISTS CF.MEXISTS
+            CF.INFO CF.INSERT CF.INSERTNX CF.LOADCHUNK CF.RESERVE CF.SCANDUMP""".split())
+        key = r.choice(["bf", "cf", "line", "window", "new", "text", "none"])
         return (name, key, *[self.any_word() for _ in range(r.randrange(6))])
 
     def step(self):
@@ -147,11 +153,11 @@ class Attack:
         if what < 2:
             return ("RESTORE", "new", 0, r.choice([self.bloom_value, self.cuckoo_value])(), "REPLACE")
         if what < 4:
-            family = r.randrange(2)
+            family = r.randrange(4)
             return ("RESTORE", "new", 0, sealed(self.mangled(self.dumps[family][:-10])), "REPLACE")
         if what < 6:
-            family = r.randrange(2)
-            return (("BF.LOADCHUNK", "CF.LOADCHUNK")[family], "fresh", 1, self.mangled(self.headers[family]))
+            family = r.randrange(4)
+            return ("CF.LOADCHUNK" if family == 1 else "BF.LOADCHUNK", "fresh", 1, self.mangled(self.headers[family]))
         return self.command()
 
 
@@ -186,6 +192,7 @@ def test_hostile():
                     or attack.client("MEMORY", "USAGE", "cf") > 1 << 20:
                 attack.client("RESTORE", "bf", 0, attack.dumps[0], "REPLACE")
                 attack.client("RESTORE", "cf", 0, attack.dumps[1], "REPLACE")
+                attack.client("RESTORE", "line", 0, attack.dumps[2], "REPLACE")
             done += len(batch)
         assert attack.client("PING") == "PONG"
         assert server.process.poll() is None

@@ -8,7 +8,8 @@ import signal
 import harness
 from harness import Error, Server, wait_for
 
-KEYS = ("bf", "bf-fixed", "bf-empty", "bf-merged", "cf", "cf-grown", "cf-deleted", "cf-empty", "cf-full")
+KEYS = ("bf", "bf-fixed", "bf-empty", "bf-merged", "cf", "cf-grown", "cf-deleted", "cf-empty", "cf-full", "line",
+        "line-fixed", "window", "window-by-time")
 
 
 def fill(client, items=2000):
@@ -18,6 +19,14 @@ def fill(client, items=2000):
     client("BF.MADD", "bf", *range(items))
     client("BF.MADD", "bf-fixed", *range(items + 100))
     client("BF.MERGE", "bf-merged", 2, "bf", "bf")
+    client("BF.RESERVE", "line", "0.01", "50", "LAYOUT", "LINE")
+    client("BF.RESERVE", "line-fixed", "0.001", items, "NONSCALING", "LAYOUT", "LINE")
+    client("BF.MADD", "line", *range(items))
+    client("BF.MADD", "line-fixed", *range(items + 100))
+    client("BF.RESERVE", "window", "0.01", "300", "WINDOW", "300")
+    client("BF.MADD", "window", *range(items))
+    client("BF.RESERVE", "window-by-time", "0.01", "3000", "WINDOW", "1000", "SECONDS")
+    client("BF.MADD", "window-by-time", *range(items))
     client("CF.RESERVE", "cf-empty", 1000, "BUCKETSIZE", 3, "MAXITERATIONS", 9, "EXPANSION", 2)
     client("CF.ADD", "cf", "x")
     client("CF.RESERVE", "cf-grown", 100, "EXPANSION", 2)
