@@ -94,8 +94,10 @@ std::string table_of(const std::vector<format::Entry>& entries) {
 
 void print(Out& out, const std::string& path, const AnyFile& file) {
   const Description d = described(file.filter());
+  std::size_t width = std::string_view("headroom").size() + 1;
+  for (const auto& [name, value] : d.more) width = std::max(width, name.size());
   const auto row = [&](std::string_view label, const std::string& text) {
-    out.write(fmt::format("  {:<9}  {}\n", label, text));
+    out.write(fmt::format("  {:<{}}  {}\n", label, width, text));
   };
   out.write(bold(path) + "\n");
   row("format", file.codec == nullptr ? std::string(file.opened.format)

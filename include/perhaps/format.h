@@ -52,23 +52,23 @@ struct Param {
 };
 
 // Values for the parameters of one codec. What is set has been parsed and is in range, so reading cannot fail.
-class PERHAPS_API Params {
+class Params {
  public:
-  explicit Params(std::span<const Param> known);
-  explicit Params(const struct Codec& codec);
+  PERHAPS_API explicit Params(std::span<const Param> known);
+  PERHAPS_API explicit Params(const struct Codec& codec);
 
   // Unknown names and values out of range are refused. A word may be followed by a space and more: "old (before na)".
-  Result<void> set(std::string_view name, std::string_view value);
-  bool given(std::string_view name) const noexcept;  // by set(), rather than initial
+  PERHAPS_API Result<void> set(std::string_view name, std::string_view value);
+  PERHAPS_API bool given(std::string_view name) const noexcept;  // by set(), rather than initial
 
   // REQUIRES: the codec has this parameter, of this type, and it was given or has an initial value.
-  std::uint64_t count(std::string_view name) const noexcept;
-  double real(std::string_view name) const noexcept;
-  bool flag(std::string_view name) const noexcept;
-  std::string_view word(std::string_view name) const noexcept;
+  PERHAPS_API std::uint64_t count(std::string_view name) const noexcept;
+  PERHAPS_API double real(std::string_view name) const noexcept;
+  PERHAPS_API bool flag(std::string_view name) const noexcept;
+  PERHAPS_API std::string_view word(std::string_view name) const noexcept;
   // For those whose initial value follows from something else.
-  std::uint64_t count_or(std::string_view name, std::uint64_t otherwise) const noexcept;
-  double real_or(std::string_view name, double otherwise) const noexcept;
+  PERHAPS_API std::uint64_t count_or(std::string_view name, std::uint64_t otherwise) const noexcept;
+  PERHAPS_API double real_or(std::string_view name, double otherwise) const noexcept;
 
  private:
   struct Value {

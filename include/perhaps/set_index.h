@@ -46,7 +46,7 @@ struct SetIndexShape {
 };
 
 // What can be asked. Only the two below derive from it.
-class PERHAPS_API SetIndexProbes {
+class SetIndexProbes {
  public:
   struct Set {
     std::string name;        // empty: a free column
@@ -61,22 +61,22 @@ class PERHAPS_API SetIndexProbes {
   // By column: bit i of an answer is sets()[i].
   std::span<const Set> sets() const noexcept { return sets_; }
   // The column of that name, or sets().size().
-  std::size_t find(std::string_view name) const noexcept;
+  PERHAPS_API std::size_t find(std::string_view name) const noexcept;
   // By the model: how many sets a key that is in none of them is said to be in.
-  double false_sets() const;
+  PERHAPS_API double false_sets() const;
 
   // Bit i % 64 of answers[i / 64]: set i says *perhaps*.  REQUIRES: answers.size() >= words()
-  void may_contain(Bytes key, std::span<std::uint64_t> answers) const noexcept;
+  PERHAPS_API void may_contain(Bytes key, std::span<std::uint64_t> answers) const noexcept;
   // The words of key j begin at answers[j * words()].  REQUIRES: answers.size() >= digests.size() * words(), and the
   // digests were made by hasher()
-  void may_contain(std::span<const std::uint64_t> digests, std::span<std::uint64_t> answers) const noexcept;
+  PERHAPS_API void may_contain(std::span<const std::uint64_t> digests, std::span<std::uint64_t> answers) const noexcept;
 
   // Does any set?
-  bool any_may_contain(std::uint64_t digest) const noexcept;
-  void prefetch(std::uint64_t digest) const noexcept;
+  PERHAPS_API bool any_may_contain(std::uint64_t digest) const noexcept;
+  PERHAPS_API void prefetch(std::uint64_t digest) const noexcept;
 
-  Header header() const;                 // without its sections
-  std::vector<std::byte> names() const;  // as a section
+  PERHAPS_API Header header() const;                 // without its sections
+  PERHAPS_API std::vector<std::byte> names() const;  // as a section
 
  protected:
   SetIndexProbes(SetIndexShape shape, const AnyHasher& hasher) : shape_(shape), hasher_(hasher) {}
@@ -93,22 +93,22 @@ class PERHAPS_API SetIndexProbes {
 };
 
 // Borrows the matrix of a file, which must outlive it.
-class PERHAPS_API SetIndexView : public SetIndexProbes {
+class SetIndexView : public SetIndexProbes {
  public:
-  static Result<SetIndexView> over(const Header& header, const AnyHasher& hasher);
+  PERHAPS_API static Result<SetIndexView> over(const Header& header, const AnyHasher& hasher);
   static Result<SetIndexView> over(const File& file) { return over(file.header(), file.hasher()); }
 
  private:
   using SetIndexProbes::SetIndexProbes;
 };
 
-class PERHAPS_API SetIndex : public SetIndexProbes {
+class SetIndex : public SetIndexProbes {
  public:
   // For sets of up to `request.keys` keys each.
   SetIndex(const Request& request, const AnyHasher& hasher) : SetIndex(BloomShape::for_keys(request), hasher) {}
   // REQUIRES: column.valid()
-  SetIndex(BloomShape column, const AnyHasher& hasher);
-  explicit SetIndex(const SetIndexView& other);
+  PERHAPS_API SetIndex(BloomShape column, const AnyHasher& hasher);
+  PERHAPS_API explicit SetIndex(const SetIndexView& other);
   SetIndex(SetIndex&&) noexcept = default;
   SetIndex& operator=(SetIndex&&) noexcept = default;
 
@@ -119,12 +119,12 @@ class PERHAPS_API SetIndex : public SetIndexProbes {
     Bytes bits;
   };
   // All of them, or none and the reason. Throws std::bad_alloc.
-  Result<void> add(std::span<const Column> columns);
+  PERHAPS_API Result<void> add(std::span<const Column> columns);
   Result<void> add(const Column& column) { return add(std::span(&column, 1)); }
   // False: there is no such set.
-  bool remove(std::string_view name);
+  PERHAPS_API bool remove(std::string_view name);
 
-  Result<void> save(const std::string& path) const;
+  PERHAPS_API Result<void> save(const std::string& path) const;
 
  private:
   void widen(std::uint64_t slots);
