@@ -1,6 +1,6 @@
 // Any bytes at all, opened as the file of every other system: never a crash, never more memory than the bytes justify,
-// and damage that is seen is never a *no* inside an engine. The registry is walked, so a new format is fuzzed the day it
-// is added.
+// and whoever opens them as a tool or as an engine gets the same answers. The registry is walked, so a new format is
+// fuzzed the day it is added.
 //   byte 0    which codec; 0: every one of them
 //   byte 1    which words its parameters have
 //   the rest  the file

@@ -2,9 +2,9 @@
 //
 // Promises: what a codec builds it opens, without a false negative, and answers alike alone and in batches; its files
 // are recognised as its own or not at all, never as another's. Damaged anywhere, a file is refused by name and fact or
-// opens, and never reads out of range; inside an engine, damage that is seen never becomes a *no*. Each codec has a page
-// whose example is rebuilt byte for byte, and files named by their defect. Would notice: a codec that trusts a length,
-// that forgets the engine's side of damaged(), whose sniff is too generous, or whose page is out of date.
+// opens, and never reads out of range; inside an engine, damage that is seen never becomes a *no*. Each codec has a
+// page whose example is rebuilt byte for byte, and files named by their defect. Would notice: a codec that trusts a
+// length, that forgets the engine's side of damaged(), whose sniff is too generous, or whose page is out of date.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-"""Promise: files of other systems are built, recognised, asked, inspected and converted by the same commands as our own.
+"""Promise: files of other systems are built, recognised, asked, inspected and converted by the same commands as ours.
 
     format_test.py PERHAPS CLI_PEER [unittest arguments]
 
@@ -95,7 +95,8 @@ class EveryFormat(FormatCase):
                     self.assertEqual(json.loads(done.stdout)["format"], name)
                 else:
                     self.assertEqual(done.returncode, 2)
-                    self.assertRegex(done.stderr.decode(), r"%s: (no known filter format|could be .*) \(--format\)" % name)
+                    self.assertRegex(done.stderr.decode(),
+                                     r"%s: (no known filter format|could be .*) \(--format\)" % name)
 
 
 class Parameters(FormatCase):
@@ -175,7 +176,8 @@ class Reports(FormatCase):
         self.write("cut", whole[:-1])
         self.write("short", whole[:5])
         self.write("none", struct.pack("<IQ", 0, 64) + bytes(8))
-        for command in [["info"], ["query", "-e", "x"], ["verify", "--keys", "keys.txt"], ["convert", "--to", "lab", "-o", "x"]]:
+        for command in [["info"], ["query", "-e", "x"], ["verify", "--keys", "keys.txt"],
+                        ["convert", "--to", "lab", "-o", "x"]]:
             for name, fact in [("cut", "bits are"), ("short", "12 bytes, and there are 5"), ("none", "0 probes")]:
                 self.refused(*command, "--format", "lab", name, says=name + ": lab: ")
                 self.assertIn(fact, self.refused(*command, "--format", "lab", name, says=""))
@@ -217,7 +219,8 @@ class Reports(FormatCase):
         shutil.copy(self.path("lab"), self.path("data/inner/lab"))
         self.write("data/readme", b"nothing to see\n")
         found = self.json("info", "data")
-        self.assertEqual([(d["file"], d["format"]) for d in found], [("data/inner/lab", "lab"), ("data/own", "perhaps")])
+        self.assertEqual([(d["file"], d["format"]) for d in found],
+                         [("data/inner/lab", "lab"), ("data/own", "perhaps")])
         self.assertIn("data: 1 other file\n", self.ok("info", "data").decode())
         # a damaged one is named, and the others are still there
         self.write("data/own", self.read("data/own")[:-1])
@@ -238,13 +241,42 @@ class Convert(FormatCase):
         command = re.search(r"^  (perhaps build --format nori .*)$", text, re.M).group(1)
         self.assertRegex(command, r"--bits-per-key 1[45] -o 'x y' KEYS$")
         # the command works as it stands
-        subprocess.run(["bash", "-c", command.replace("KEYS", "keys.txt")], cwd=self.folder, check=True,
-                       capture_output=True, env={**os.environ, "PATH": os.path.dirname(PERHAPS) + ":" + os.environ["PATH"]})
+        env = {**os.environ, "PATH": os.path.dirname(PERHAPS) + ":" + os.environ["PATH"]}
+        subprocess.run(["bash", "-c", command.replace("KEYS", "keys.txt")], cwd=self.folder, check=True, env=env,
+                       capture_output=True)
         self.assertEqual(self.ok("query", "--format", "nori", "-c", "x y", "keys.txt"), b"2000\n")
         self.ok("build", "-o", "own", "keys.txt")
-        self.refused("convert", "--to", "lab", "-o", "x", "own", says=["own: perhaps to lab", "--format lab --keys-expected 2000 --fpr 0.0"])
+        self.refused("convert", "--to", "lab", "-o", "x", "own",
+                     says=["own: perhaps to lab", "--format lab --keys-expected 2000 --fpr 0.0"])
         self.refused("convert", "--to", "nonesuch", "-o", "x", "own", says="not a format")
-        self.refused("convert", "--format", "lab", "--to", "nori", "--entry", "7", "-o", "x", "lab", says="no filter '7'")
+        self.refused("convert", "--format", "lab", "--to", "nori", "--entry", "7", "-o", "x", "lab",
+                     says="no filter '7'")
+
+    def test_exact(self):
+        """Packed and unpacked again it is the same file; both answer alike."""
+        self.build("fuse8")
+        self.ok("convert", "--format", "fuse8", "--to", "fuse8", "--set", "packed=true", "-o", "packed", "fuse8")
+        self.ok("build", "--format", "fuse8", "--set", "packed=true", "-o", "built", "keys.txt")
+        self.assertEqual(self.read("packed"), self.read("built"))
+        said = self.json("convert", "--format", "fuse8", "--format-set", "packed=true", "--to", "fuse8", "-o", "back",
+                         "packed")
+        self.assertEqual((said["from"], said["to"], said["bytes"]), ("fuse8", "fuse8", len(self.read("fuse8"))))
+        self.assertTrue(said["changed"])
+        self.assertEqual(self.read("back"), self.read("fuse8"))
+
+    def test_cut_out(self):
+        """One filter of a file that holds many, byte for byte, and it answers on its own."""
+        for name in sorted(os.listdir(os.path.join(GOLDEN, "parquet"))):
+            path = os.path.join(GOLDEN, "parquet", name)
+            if not name.endswith(".parquet"):
+                continue
+            entries = self.json("info", path)["entries"]
+            for i, entry in enumerate(entries[:3]):
+                self.ok("convert", "--to", "parquet", "--entry", str(i), "-o", "one", path)
+                with open(path, "rb") as file:
+                    file.seek(entry["offset"])
+                    self.assertEqual(self.read("one"), file.read(entry["size"]))
+            break
 
 
 class Atomic(FormatCase):
