@@ -160,7 +160,14 @@ class AnyWindow final : public AnyFilter {
   Description describe() const override {
     Description d = block_.describe();
     d.more.emplace_back("a window", percent_text(d.fpr) + " of the keys that a table asks it for");
-    d.fpr = -std::expm1(std::log1p(-d.fpr) * static_cast<double>(block_.windows()));
+    // Windows of one size probe the same places, so their answers are not independent: all are asked. About as many
+    // probes as a large filter gets.
+    constexpr std::uint64_t kProbes = std::uint64_t{1} << 24;
+    const std::uint64_t windows = std::max<std::uint64_t>(block_.windows(), 1);
+    const std::uint64_t asked = std::clamp<std::uint64_t>(kProbes / windows, 64, kProbes / 64);
+    std::uint64_t hits = 0;
+    for (std::uint64_t i = 0; i < asked; ++i) hits += block_.in_any_window(static_cast<std::uint32_t>(splitmix64(i)));
+    if (hits >= 16) d.fpr = static_cast<double>(hits) / static_cast<double>(asked);
     return d;
   }
 
