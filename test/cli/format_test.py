@@ -54,12 +54,11 @@ class EveryFormat(FormatCase):
                 self.assertEqual(self.ok("query", *how, "keys.txt"), lines(self.keys))
                 d = self.json("verify", *how, "--keys", "keys.txt", "--absent-count", "100k")
                 self.assertEqual((d["keys"], d["false_negatives"]), (2000, 0))
-                # The rate of many windows is made of the sampled rates of each: within a seventh.
-                self.assertTrue(d["model_agrees"] or abs(d["fpr_model"] / d["fpr"] - 1) < 0.15, d)
+                self.assertTrue(d["model_agrees"], d)
                 d = self.json("info", *how)
                 self.assertEqual((d["format"], d["system"]), (name, codec["summary"]))
                 self.assertGreater(d["fpr"], 0)
-                self.assertLess(d["fpr"], 0.2)
+                self.assertLess(d["fpr"], 0.5 if name == "leveldb-filterblock" else 0.2)  # all windows at once
                 self.assertGreaterEqual(len(d["entries"]), 1)
                 for entry in d["entries"]:
                     self.assertLessEqual(entry["offset"] + entry["size"], len(self.read(name)))
