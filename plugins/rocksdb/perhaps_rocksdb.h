@@ -9,7 +9,7 @@
 // and bits_per_key may change from one opening of the database to the next. What is damaged answers *perhaps*.
 //
 // RocksDB does not publish the classes that build and ask a filter: filter_bits.h restates them, for RocksDB 7.0 to
-// 9.5, and refuses others. The allocating policy needs nothing but published classes, from 7.0 on.
+// 9.5, and refuses others. The allocating policy is made of published classes alone.
 #pragma once
 #include <rocksdb/filter_policy.h>
 
