@@ -271,8 +271,7 @@ std::vector<std::string> other_commands() {
     }
   }
   std::ranges::sort(names);
-  const auto twice = std::ranges::unique(names);
-  names.erase(twice.begin(), twice.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 
