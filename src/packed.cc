@@ -198,6 +198,9 @@ PackedView PackedView::over(Bytes packed) noexcept {
 bool packed_may_contain(Bytes packed, std::uint64_t digest) noexcept {
   // No view for what is asked most.
   if (packed.size() >= Dense::kHeadBytes && is_dense(packed.back())) return Dense::may_contain(packed, digest);
+  if (!packed.empty() && packed.back() == kGroups) {
+    return DenseGroups::may_contain(packed.first(packed.size() - 1), digest);
+  }
   return PackedView::over(packed).may_contain(digest);
 }
 

@@ -178,23 +178,27 @@ struct DenseGroups {
   // few bytes; `out` is as it was.  Throws std::bad_alloc.
   PERHAPS_API static bool build(std::span<const std::uint64_t> digests, std::size_t bytes, std::vector<std::byte>& out);
 
-  // Can they be asked? Looks at every head once.
-  PERHAPS_API static bool valid(Bytes filter) noexcept;
-  // REQUIRES: valid(filter)
+  // Any bytes can be asked: heads that do not fit them answer *perhaps*.
   static bool may_contain(Bytes filter, std::uint64_t h) noexcept {
+    if (filter.size() < kTailBytes) return true;
     const std::byte* const tail = filter.data() + filter.size() - kTailBytes;
     const auto groups = std::to_integer<std::size_t>(tail[2]);
     const std::uint32_t density = detail::load<std::uint16_t>(tail);
+    if (groups == 0 || groups > kMaxGroups || filter.size() < kTailBytes + 2 * groups) return true;
     const std::byte* const heads = tail - groups * 2;
     const std::uint64_t mine = detail::scale(h, groups);
     std::uint64_t begin = 0;
     for (std::uint64_t i = 0; i < mine; ++i) begin += column_bytes(heads[2 * i + 1], density);
     const auto slots = std::to_integer<std::uint32_t>(heads[2 * mine + 1]);
+    const std::size_t size = column_bytes(heads[2 * mine + 1], density);
+    if (begin + size > filter.size() - kTailBytes - 2 * groups) return true;
     if (slots == 0) return false;
     if (slots > Dense::kMaxKeys) return true;
-    const auto shape = Dense::Shape::of(slots, column_bytes(heads[2 * mine + 1], density) + Dense::kHeadBytes);
+    const auto shape = Dense::Shape::of(slots, size + Dense::kHeadBytes);
     return Dense::ask(filter, begin * 8, shape, std::to_integer<std::uint32_t>(heads[2 * mine]), h);
   }
+  // Are they whole? Looks at every head.
+  PERHAPS_API static bool valid(Bytes filter) noexcept;
 
  private:
   static constexpr std::uint8_t kEvery = 255;
