@@ -16,7 +16,7 @@ using detail::load;
 using detail::store;
 
 constexpr std::uint64_t kMagic = 0x4273706168726570u;  // "perhapsB"
-constexpr std::size_t kSumBytes = 4;  // of a piece
+constexpr std::size_t kSumBytes = 4;                   // of a piece
 constexpr std::size_t kTrailer = FilterBlock::kTrailerBytes;
 
 constexpr std::size_t kPiecesAt = 0;
@@ -59,9 +59,6 @@ bool equal(Bytes a, Bytes b) noexcept { return std::ranges::equal(a, b); }
 bool less(Bytes a, Bytes b) noexcept {
   const int order = a.empty() || b.empty() ? 0 : std::memcmp(a.data(), b.data(), std::min(a.size(), b.size()));
   return order != 0 ? order < 0 : a.size() < b.size();
-}
-bool begins_with(Bytes text, Bytes prefix) noexcept {
-  return text.size() >= prefix.size() && equal(text.first(prefix.size()), prefix);
 }
 
 // The shortest beginning of `next` that is above `last`.  REQUIRES: last < next
@@ -340,12 +337,10 @@ bool FilterBlock::may_contain_prefix(Bytes target) const noexcept {
   if (!prefixes_ || mode_ == FilterMode::per_block) return true;
   const auto prefix = prefix_.of_target(target);
   if (!prefix) return true;
-  const std::uint64_t digest = digest_under(hasher_, *prefix);
-  // Keys with the prefix follow each other: they may begin in one piece and go on in the next.
-  for (std::size_t piece = piece_of(*prefix);; ++piece) {
-    if (ask(piece, digest)) return true;
-    if (piece + 1 >= pieces_.size() || !begins_with(pieces_[piece + 1].first, *prefix)) return false;
-  }
+  // The first key with the prefix, if there is one, is in the piece that the prefix itself would be in: a piece begins
+  // with the shortest text above the piece before it, and if that has no key with the prefix, with no more than the
+  // prefix.
+  return ask(piece_of(*prefix), digest_under(hasher_, *prefix));
 }
 
 bool FilterBlock::may_contain_prefix(std::uint64_t block, Bytes target) const noexcept {

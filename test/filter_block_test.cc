@@ -1,6 +1,6 @@
 // Promise: the filter of a sorted table denies no key and no prefix of it, in every mode, with every family, in memory
 // and piece by piece; it denies most others; whatever byte is damaged or cut off, nothing is denied that is there.
-// Would notice: a key lost between two pieces, a prefix that goes on in the next piece, a piece that is loaded in vain,
+// Would notice: a key lost between two pieces, a prefix sought in the wrong piece, a piece that is loaded in vain,
 // a flipped bit that becomes a *no*.
 #include "perhaps/filter_block.h"
 
