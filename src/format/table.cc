@@ -11,21 +11,30 @@
 
 namespace perhaps::format {
 
-std::uint32_t block_sum(BlockSum kind, Bytes bytes) noexcept {
+namespace {
+
+std::uint32_t plain_sum(BlockSum::Kind kind, Bytes bytes) noexcept {
   switch (kind) {
-    case BlockSum::none:
+    case BlockSum::Kind::none:
       return 0;
-    case BlockSum::crc32c:
+    case BlockSum::Kind::crc32c:
       return masked_crc(crc32c(bytes));
-    case BlockSum::xxh32:
+    case BlockSum::Kind::xxh32:
       return xxh32(bytes, 0);
-    case BlockSum::xxh64:
+    case BlockSum::Kind::xxh64:
       return static_cast<std::uint32_t>(xxh64(bytes, 0));
-    case BlockSum::xxh3:
+    case BlockSum::Kind::xxh3:
       break;
   }
-  const auto type = std::to_integer<std::uint32_t>(bytes.back());
-  return static_cast<std::uint32_t>(checksum_of(bytes.first(bytes.size() - 1))) ^ type * 0x6b9083d9u;
+  const auto last = std::to_integer<std::uint32_t>(bytes.back());
+  return static_cast<std::uint32_t>(checksum_of(bytes.first(bytes.size() - 1))) ^ last * 0x6b9083d9u;
+}
+
+}  // namespace
+
+std::uint32_t BlockSum::of(Bytes bytes, std::uint64_t offset) const noexcept {
+  const auto place = static_cast<std::uint32_t>(offset) + static_cast<std::uint32_t>(offset >> 32);
+  return plain_sum(kind, bytes) + (context == 0 ? 0 : context ^ place);
 }
 
 std::uint64_t magic_of(Bytes file) noexcept { return file.size() < 8 ? 0 : Reader(file.last(8)).le<std::uint64_t>(); }
@@ -41,11 +50,30 @@ Result<Footer> Footer::read(std::string_view format, Bytes file) {
   Reader in(file.last(size));
   if (rocksdb) {
     footer.version = Reader(file.last(12)).le<std::uint32_t>();
-    if (footer.version < 1 || footer.version > 5)
-      return bad(Errc::unsupported, format, "format_version ", footer.version, ", whose footer is another");
+    if (footer.version < 1 || footer.version > 7)
+      return bad(Errc::unsupported, format, "format_version ", footer.version, " is not known here");
     const auto sum = in.le<std::uint8_t>();
-    if (sum > static_cast<std::uint8_t>(BlockSum::xxh3)) return bad(Errc::unsupported, format, "checksum type ", sum);
-    footer.sum = BlockSum{sum};
+    if (sum > static_cast<std::uint8_t>(BlockSum::Kind::xxh3))
+      return bad(Errc::unsupported, format, "checksum type ", sum);
+    footer.sum.kind = BlockSum::Kind{sum};
+  }
+  if (footer.version >= 6) {
+    const bool extended = in.le<std::uint32_t>() == 0x007a003e;
+    const auto stored = in.le<std::uint32_t>();
+    footer.sum.context = in.le<std::uint32_t>();
+    footer.metaindex.size = in.le<std::uint32_t>();
+    in.take(16);
+    if (!extended || footer.sum.context == 0) return bad(Errc::bad_magic, format, "the footer has another inner magic");
+    if (in.le<std::uint64_t>() != 0) return bad(Errc::unsupported, format, "the footer has a reserved number");
+    const std::uint64_t at = file.size() - size;
+    Buffer whole(file.end() - static_cast<std::ptrdiff_t>(size), file.end());
+    std::fill_n(whole.begin() + 5, 4, std::byte{0});
+    if (footer.sum.kind != BlockSum::Kind::none && footer.sum.of(whole, at) != stored)
+      return bad(Errc::bad_checksum, format, "the checksum of the footer is wrong");
+    if (at < kBlockTrailer || footer.metaindex.size > at - kBlockTrailer)
+      return bad(Errc::truncated, format, "a metaindex of ", footer.metaindex.size, " bytes before byte ", at);
+    footer.metaindex.offset = at - kBlockTrailer - footer.metaindex.size;
+    return footer;
   }
   Reader handles(in.take(40));
   footer.metaindex = Handle::read(handles);
@@ -62,7 +90,7 @@ Result<Bytes> read_block(std::string_view format, std::string_view what, Bytes f
   }
   const Bytes block_and_type = file.subspan(at.offset, at.size + 1);
   const auto stored = Reader(file.subspan(at.offset + at.size + 1, 4)).le<std::uint32_t>();
-  if (sum != BlockSum::none && block_sum(sum, block_and_type) != stored)
+  if (sum.kind != BlockSum::Kind::none && sum.of(block_and_type, at.offset) != stored)
     return bad(Errc::bad_checksum, format, "the checksum of the ", what, " is wrong");
   const Bytes block = block_and_type.first(at.size);
   const auto compression = std::to_integer<unsigned>(block_and_type.back());

@@ -7,6 +7,8 @@
 //   handle   = varint offset | varint size
 //   footer   = metaindex handle | index handle | zeros up to 40 bytes | u64 LE magic                           LevelDB
 //              u8 checksum type | the same 40 bytes | u32 LE format_version | u64 LE magic             RocksDB, 1 to 5
+//              u8 checksum type | 3e 00 7a 00 | u32 LE checksum of the footer, itself taken as 0 | u32 LE context |
+//              u32 LE metaindex size | 24 zeros | u32 LE format_version | u64 LE magic                 RocksDB, 6 and 7
 //
 // A key begins with the first `shared` bytes of the one before; a restart is an entry that shares nothing. An internal
 // key is a user key and u64 LE sequence << 8 | type; of the same user key the newer sorts first. An index names for
@@ -38,10 +40,15 @@ struct Handle {
   }
 };
 
-enum class BlockSum : std::uint8_t { none, crc32c, xxh32, xxh64, xxh3 };
+// How the blocks of a table are checked.
+struct BlockSum {
+  enum class Kind : std::uint8_t { none, crc32c, xxh32, xxh64, xxh3 };
+  Kind kind = Kind::crc32c;
+  std::uint32_t context = 0;  // of the file; 0: a block may lie anywhere
 
-// Of a block and the compression byte after it.
-std::uint32_t block_sum(BlockSum kind, Bytes block_and_type) noexcept;
+  // Of a block and the compression byte after it, at this place of the file.
+  std::uint32_t of(Bytes block_and_type, std::uint64_t offset) const noexcept;
+};
 
 struct Footer {
   static constexpr std::uint64_t kLevelDbMagic = 0xdb4775248b80fb57;
@@ -49,8 +56,9 @@ struct Footer {
 
   std::uint64_t magic = 0;
   std::uint32_t version = 0;
-  BlockSum sum = BlockSum::crc32c;
-  Handle metaindex, index;
+  BlockSum sum;
+  Handle metaindex;
+  Handle index;  // none from version 6 on, where the metaindex names it
 
   static Result<Footer> read(std::string_view format, Bytes file);
 };
