@@ -1,6 +1,6 @@
 # Two commands: `make run` shows what it does, `make test` proves it. Both install what is missing first.
 .DEFAULT_GOAL := help
-.PHONY: help run redis test bench bench-redis bench-lsm soak fuzz install deb format lint clean
+.PHONY: help run redis test bench bench-redis test-valkey test-defrag bench-lsm soak fuzz install deb format lint clean
 
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
@@ -18,7 +18,8 @@ help:
 	@echo 'make redis    a server with the module on a free port: BF.* and CF.* until Ctrl-C'
 	@echo 'make test     the whole suite, then its fast part under the sanitizers'
 	@echo 'make bench    measure against the limit and against others   CONTENDERS=dir BENCH_ARGS=...'
-	@echo 'make bench-redis  what the Redis module costs, and what its batches gain'
+	@echo 'make test-valkey, make test-defrag  the suite of the Redis module on Valkey 8, on a Redis 8 that defragments'
+	@echo 'make bench-redis test-valkey test-defrag  what the Redis module costs, and what its batches gain'
 	@echo 'make bench-lsm  real databases with and without filters, reads counted      BENCH_ARGS=...'
 	@echo 'make soak     the long tests, and the ARM kernels under qemu'
 	@echo 'make fuzz     every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
@@ -47,6 +48,16 @@ bench:
 	@cmake --preset bench -DPERHAPS_CONTENDERS=$(abspath $(CONTENDERS)) >/dev/null
 	@cmake --build build/bench --target perhaps-bench
 	@build/bench/perhaps-bench $(BENCH_ARGS)
+
+# The same suite on other servers, which are fetched; without them these fail.
+test-valkey test-defrag: test-%:
+	@scripts/setup test
+	@test -f build/release/build.ninja || cmake --preset release >/dev/null
+	@cmake --build build/release --target perhaps-redis
+	@server=$$(scripts/fetch-redis $*) && export PERHAPS_REDIS_SERVER=$$server \
+	  PERHAPS_REDIS_MODULE=$(CURDIR)/build/release/perhaps-redis.so && \
+	  for suite in surface persistence own_types hostile cluster $(if $(filter defrag,$*),defrag); do \
+	    python3 test/redis/$${suite}_test.py || exit 1; done
 
 bench-redis:
 	@scripts/setup redis
