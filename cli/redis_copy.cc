@@ -137,8 +137,8 @@ constexpr Command kCommands[] = {
      "replaced, only when the filter is whole. In a cluster any node may be named.",
      kPushExamples, &push_command},
     {"pull", "get a filter out of a Redis server",
-     "Streams the filter of a key into a file of format redisbloom-bf or redisbloom-cf, with SCANDUMP. The file appears "
-     "only when it is whole. Keys that are added meanwhile may or may not be in it.",
+     "Streams the filter of a key into a file of format redisbloom-bf or redisbloom-cf, with SCANDUMP. The file "
+     "appears only when it is whole. Keys that are added meanwhile may or may not be in it.",
      kPullExamples, &pull_command},
 };
 

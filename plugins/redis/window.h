@@ -1,9 +1,9 @@
 // A filter that forgets: type perhapsWF, over the library's window (window.h).
 //
 // By items: the last `window` insertions are remembered, at most 8/7 as many. By time: `window` seconds, at most 8/7 as
-// long. Only a primary reads a clock, and only when it is written to; that a generation began is replicated and logged
-// as BF.ADVANCE with the time. A primary that is asked leaves out what has gone by since; a replica answers by what it was
-// told.
+// long. Only a primary reads a clock. That a generation began is told when it is written to, and replicated and logged
+// as BF.ADVANCE with the time. A primary that is asked leaves out what has gone by since; a replica answers by what it
+// was told.
 //
 //   header  "perhapsW" | u64 lines, rows, probes, step, by_time, capacity | f64 rate      all little-endian
 //   table   as window.h lays it out: 128 bytes with the generations, then the lines

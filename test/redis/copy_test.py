@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Promises: perhaps push and perhaps pull carry filters between files and a server without a changed byte, a key appears
-only whole, and what cannot be done is said. Would notice: bytes that differ, a key left half, an exit code of 0.
+"""Promises: perhaps push and perhaps pull carry filters between files and a server without a changed byte, a key
+appears only whole, and what cannot be done is said. Would notice: bytes that differ, a key left half, an exit code of 0.
 copy_test.py FOLDER: where the programs are."""
 import os
 import subprocess
@@ -28,8 +28,8 @@ def test_push_and_pull():
         for family, name in (("BF", "redisbloom-bf"), ("CF", "redisbloom-cf")):
             for form in ("stream", "dump"):
                 file, back = os.path.join(folder, family + form), os.path.join(folder, "back")
-                code, text = run("build", "--format", name, "--set", "form=" + form, "--set", "capacity=1000", "-o", file,
-                                 keys)
+                code, text = run("build", "--format", name, "--set", "form=" + form, "--set", "capacity=1000", "-o",
+                                 file, keys)
                 assert code == 0, text
                 key = f"{family}:{form}"
                 code, text = run("push", file, f"{address}/{key}")
