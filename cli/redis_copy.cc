@@ -3,6 +3,8 @@
 //
 // A file travels as RedisBloom's own stream: the header and pieces of 16 MiB at most, so that neither side holds a
 // filter twice and none is too large for one reply.
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 #include <cstdio>
 #include <fstream>
 #include <iterator>

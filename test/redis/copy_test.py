@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Promises: perhaps push and perhaps pull carry filters between files and a server without a changed byte, a key
-appears only whole, and what cannot be done is said. Would notice: bytes that differ, a key left half, an exit code of 0.
-copy_test.py FOLDER: where the programs are."""
+appears only whole, and what cannot be done is said. Would notice: bytes that differ, a key left half, an exit code of
+0. copy_test.py FOLDER: where the programs are."""
 import os
 import subprocess
 import sys
