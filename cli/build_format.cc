@@ -68,11 +68,31 @@ void apply(const format::Codec& codec, const Wish& wish, format::Params& params)
     fail("{}: {}: {}", wish.option, codec.name, done.error().detail);
 }
 
-// Only the codec knows how large the file will be. More than the machine has is refused by the system then, rather than
-// the program killed when it touches it.
+// While one lives, more memory than the machine has is refused by the system, rather than the program killed when it
+// touches it.
+class NoMoreThanThereIs {
+ public:
+  NoMoreThanThereIs() {
+    ::getrlimit(RLIMIT_DATA, &before_);
+    const rlimit most{std::min<rlim_t>(physical_memory(), before_.rlim_cur), before_.rlim_max};
+    if (!kSanitized) ::setrlimit(RLIMIT_DATA, &most);
+  }
+  NoMoreThanThereIs(const NoMoreThanThereIs&) = delete;
+  ~NoMoreThanThereIs() { ::setrlimit(RLIMIT_DATA, &before_); }
+
+ private:
+  // The shadow memory of a sanitizer is larger than any machine's.
+#if defined(__has_feature)
+  static constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+  static constexpr bool kSanitized = false;
+#endif
+  rlimit before_{};
+};
+
+// Only the codec knows how large the file will be.
 std::vector<std::byte> built(const format::Codec& codec, std::span<const Bytes> keys, const format::Params& params) {
-  const rlimit most{physical_memory(), physical_memory()};
-  ::setrlimit(RLIMIT_DATA, &most);
+  const NoMoreThanThereIs limit;
   try {
     return take(codec.build(keys, params));
   } catch (const std::bad_alloc&) {

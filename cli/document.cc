@@ -20,6 +20,8 @@ struct OptionText {
   bool many = false;
 
   bool positional() const { return names.empty(); }
+  // A long list of words would drown what is said of it; completions have them all.
+  std::string shown() const { return value.size() > 40 ? "NAME" : value; }
   bool takes_file() const { return value == "FILE" || value == "FILTER"; }
   std::vector<std::string> choices() const {
     std::vector<std::string> words;
@@ -65,7 +67,7 @@ std::vector<OptionText> options_of(const Command& command) {
 std::string usage_of(const Command& command, const std::vector<OptionText>& options) {
   std::string line = "perhaps " + std::string(command.name);
   for (const auto& o : options) {
-    if (!o.positional() && o.required) line += fmt::format(" {} {}", o.names[0], o.value);
+    if (!o.positional() && o.required) line += fmt::format(" {} {}", o.names[0], o.shown());
   }
   line += " [options]";
   for (const auto& o : options) {
@@ -100,8 +102,7 @@ std::string left_of(const OptionText& o) {
   const std::string names = fmt::format("{}", fmt::join(o.names, ", "));
   const std::string aligned = names.starts_with("--") ? "    " + names : names;
   if (o.value.empty()) return aligned;
-  // A long list of words is in the text as well.
-  return aligned + " " + (o.value.size() > 40 ? "NAME" : o.value);
+  return aligned + " " + o.shown();
 }
 
 std::string entry(std::string_view left, std::string_view text, std::size_t indent) {
@@ -165,7 +166,7 @@ std::string man_page() {
         std::vector<std::string> names;
         for (const auto& name : o.names) names.push_back("\\fB" + roff(name) + "\\fR");
         out += fmt::format(".TP\n{}{}\n{}.\n", fmt::join(names, ", "),
-                           o.value.empty() ? "" : " \\fI" + roff(o.value) + "\\fR", roff(o.text));
+                           o.value.empty() ? "" : " \\fI" + roff(o.shown()) + "\\fR", roff(o.text));
       }
     }
     if (!command.examples.empty()) {

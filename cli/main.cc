@@ -68,7 +68,7 @@ constexpr Examples kInfo = {
 };
 constexpr Examples kConvert = {
     "perhaps build --format fuse8 -o keys.fuse8 keys.txt",
-    "perhaps convert --format fuse8 --to fuse8 --set packed=true -o packed.fuse8 keys.fuse8",
+    "perhaps convert --to fuse8 --set packed=true -o small.fuse8 keys.fuse8",
 };
 constexpr Examples kFormats = {
     "perhaps formats",
@@ -89,7 +89,7 @@ constexpr Examples kAdvise = {
 
 constexpr Examples kAllocate = {
     "perhaps allocate --levels 4 --ratio 10 --keys 1e9 --budget 1G",
-    "perhaps allocate --levels 4 --ratio 10 --keys 1e9 --budget 1G --ribbon 1 --plot levels.svg",
+    "perhaps allocate --keys 1e9 --budget 1G --ribbon 1 --plot levels.svg",
 };
 
 constexpr Examples kRoute = {
