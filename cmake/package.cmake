@@ -29,6 +29,9 @@ configure_file(cmake/perhaps.pc.in perhaps.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/perhaps.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+if(TARGET perhaps-sst)
+  install(TARGETS perhaps-sst)
+endif()
 if(TARGET perhaps-cli)
   install(TARGETS perhaps-cli)
   # The tool writes its own man page and completions, from the table that also parses its arguments.
