@@ -321,8 +321,11 @@ class Atomic(FormatCase):
         self.build("lab")
         old = self.read("lab")
         self.refused("build", "--format", "lab", "-o", "lab", "keys.txt", "missing.txt", says="missing.txt")
-        self.refused("build", "--format", "lab", "--set", "n=1e12", "--set", "fpr=1e-12", "-o", "lab", "keys.txt",
-                     says=["lab: ", "memory"])
+        with open(PERHAPS, "rb") as program:
+            sanitized = b"__asan_init" in program.read()
+        if not sanitized:  # AddressSanitizer ends a program that asks for so much, rather than refuse
+            self.refused("build", "--format", "lab", "--set", "n=1e12", "--set", "fpr=1e-12", "-o", "lab", "keys.txt",
+                         says=["lab: ", "memory"])
         self.assertEqual(self.read("lab"), old)
 
 
