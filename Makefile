@@ -19,7 +19,7 @@ help:
 	@echo 'make test     the whole suite, then its fast part under the sanitizers'
 	@echo 'make bench    measure against the limit and against others   CONTENDERS=dir BENCH_ARGS=...'
 	@echo 'make test-valkey, make test-defrag  the suite of the Redis module on Valkey 8, on a Redis 8 that defragments'
-	@echo 'make bench-redis test-valkey test-defrag  what the Redis module costs, and what its batches gain'
+	@echo 'make bench-redis  what the Redis module costs, and what its batches gain'
 	@echo 'make bench-lsm  real databases with and without filters, reads counted      BENCH_ARGS=...'
 	@echo 'make soak     the long tests, and the ARM kernels under qemu'
 	@echo 'make fuzz     every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'

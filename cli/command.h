@@ -70,6 +70,11 @@ Command::Run route_command(CLI::App&);
 Command::Run man_command(CLI::App&);
 Command::Run completion_command(CLI::App&);
 
+// What every program of ours does (program.cc): reads the arguments of one command, argv[0] aside, and runs it; and
+// turns whatever is thrown into a message and an exit code.
+int run_command(const Command& command, int argc, char** argv);
+int run_program(int (*run)(int argc, char** argv), int argc, char** argv) noexcept;
+
 // Texts made from the table (document.cc).
 std::string help_of_all();
 std::string help_of(const Command& command);

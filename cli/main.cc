@@ -233,18 +233,7 @@ int run(int argc, char** argv) {
     if (word.find('/') == std::string_view::npos) run_elsewhere(std::string(word), argv + 1);
     fail_unknown(word);
   }
-  set_command_name(command->name);
-  CLI::App app("", "perhaps " + std::string(command->name));
-  const Command::Run work = command->declare(app);
-  try {
-    app.parse(argc - 1, argv + 1);
-  } catch (const CLI::CallForHelp&) {
-    Out().write(help_of(*command));
-    return kYes;
-  } catch (const CLI::ParseError& error) {
-    fail("{} (see perhaps {} --help)", error.what(), command->name);
-  }
-  return work();
+  return run_command(*command, argc - 1, argv + 1);
 }
 
 }  // namespace
@@ -278,19 +267,7 @@ std::vector<std::string> other_commands() {
 }  // namespace perhaps::cli
 
 int main(int argc, char** argv) {
-  using namespace perhaps::cli;
-  occupy_closed_descriptors();
-  catch_signals();
-  try {
-    return run(argc, argv);
-  } catch (const Failure& failure) {
-    say("", failure.what());
-  } catch (const Interrupted& interrupted) {
-    return 128 + interrupted.signal;
-  } catch (const std::bad_alloc&) {
-    say("", "out of memory");
-  } catch (const std::exception& error) {
-    say("", error.what());
-  }
-  return kError;
+  perhaps::cli::occupy_closed_descriptors();
+  perhaps::cli::catch_signals();
+  return perhaps::cli::run_program(perhaps::cli::run, argc, argv);
 }

@@ -3,8 +3,7 @@
 //
 // A file travels as RedisBloom's own stream: the header and pieces of 16 MiB at most, so that neither side holds a
 // filter twice and none is too large for one reply.
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -144,34 +143,19 @@ constexpr Command kCommands[] = {
      kPullExamples, &pull_command},
 };
 
-int main_of(int argc, char** argv) {
-  const std::string_view program = argv[0];
-  const Command& command = kCommands[program.ends_with("pull") ? 1 : 0];
-  set_command_name(command.name);
-  CLI::App app("", fmt::format("perhaps {}", command.name));
-  const Command::Run work = command.declare(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    Out().write(fmt::format("{}\n{}\n\n{}\n", app.help(), command.detail, command.examples[0]));
-    return kYes;
-  } catch (const CLI::ParseError& error) {
-    fail("{} (see perhaps {} --help)", error.what(), command.name);
-  }
-  return work();
+int run(int argc, char** argv) {
+  return run_command(kCommands[std::string_view(argv[0]).ends_with("pull") ? 1 : 0], argc, argv);
 }
 
 }  // namespace
+
+std::span<const Command> commands() noexcept { return kCommands; }
+const Command* find_command(std::string_view name) noexcept {
+  const auto* const found = std::ranges::find(kCommands, name, &Command::name);
+  return found == std::end(kCommands) ? nullptr : found;
+}
+std::vector<std::string> other_commands() { return {}; }
+
 }  // namespace perhaps::cli
 
-int main(int argc, char** argv) {
-  using namespace perhaps::cli;
-  try {
-    return main_of(argc, argv);
-  } catch (const std::bad_alloc&) {
-    say("", "out of memory");
-  } catch (const std::exception& error) {
-    say("", error.what());
-  }
-  return kError;
-}
+int main(int argc, char** argv) { return perhaps::cli::run_program(perhaps::cli::run, argc, argv); }

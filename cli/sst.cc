@@ -447,21 +447,7 @@ constexpr Command kCommands[] = {
      kExamples, &sst_command},
 };
 
-int main_of(int argc, char** argv) {
-  const Command& command = kCommands[0];
-  set_command_name(command.name);
-  CLI::App app("", "perhaps sst");
-  const Command::Run work = command.declare(app);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    Out().write(help_of(command));
-    return kYes;
-  } catch (const CLI::ParseError& error) {
-    fail("{} (see perhaps sst --help)", error.what());
-  }
-  return work();
-}
+int run(int argc, char** argv) { return run_command(kCommands[0], argc, argv); }
 
 }  // namespace
 
@@ -472,18 +458,6 @@ std::vector<std::string> other_commands() { return {}; }
 }  // namespace perhaps::cli
 
 int main(int argc, char** argv) {
-  using namespace perhaps::cli;
-  catch_signals();
-  try {
-    return main_of(argc, argv);
-  } catch (const Failure& failure) {
-    say("", failure.what());
-  } catch (const Interrupted& interrupted) {
-    return 128 + interrupted.signal;
-  } catch (const std::bad_alloc&) {
-    say("", "out of memory");
-  } catch (const std::exception& error) {
-    say("", error.what());
-  }
-  return kError;
+  perhaps::cli::catch_signals();
+  return perhaps::cli::run_program(perhaps::cli::run, argc, argv);
 }

@@ -13,17 +13,9 @@ class AnySets final : public AnyFilter, private DigestProbe {
 
   using AnyFilter::may_contain;
   std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
-    std::uint64_t answers = 0;
-    may_contain(keys, std::span(&answers, 1));
-    return answers;
-  }
-  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept override {
-    for (std::size_t from = 0; from < keys.size(); from += kBatch) {
-      std::array<std::uint64_t, kBatch> digests;
-      const auto batch = keys.subspan(from, std::min(kBatch, keys.size() - from));
-      hash_many(index_.hasher(), batch, digests);
-      answers[from / kBatch] = any_of(std::span<const std::uint64_t>(digests.data(), batch.size()));
-    }
+    std::array<std::uint64_t, kBatch> digests;
+    hash_many(index_.hasher(), keys, digests);
+    return any_of(std::span<const std::uint64_t>(digests.data(), keys.size()));
   }
   std::uint64_t byte_size() const noexcept override { return index_.byte_size(); }
   Record record() const noexcept override { return record_; }

@@ -70,8 +70,13 @@ class PERHAPS_API AnyFilter {
 
   // Bit i of the answer belongs to keys[i].  REQUIRES: keys.size() <= kBatch
   virtual std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept = 0;
-  // As Filter's column.  REQUIRES: answers.size() * kBatch >= keys.size()
-  virtual void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept = 0;
+  // As Filter's column; batch by batch unless a filter knows better.  REQUIRES: answers.size() * kBatch >= keys.size()
+  virtual void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept {
+    assert(answers.size() * kBatch >= keys.size());
+    for (std::size_t from = 0; from < keys.size(); from += kBatch)
+      answers[from / kBatch] =
+          may_contain(keys.subspan(from, keys.size() - from < kBatch ? keys.size() - from : kBatch));
+  }
   bool may_contain(Bytes key) const noexcept { return may_contain(std::span(&key, 1)) != 0; }
 
   virtual std::uint64_t byte_size() const noexcept = 0;

@@ -115,6 +115,7 @@ class ClassicFilter final : public AnyFilter {
     assert(parts_.table.size() == table_bytes(parts_.bits, parts_.unit));
   }
 
+  using AnyFilter::may_contain;
   std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
     assert(keys.size() <= kBatch);
     if (keys.empty()) return 0;
@@ -128,10 +129,6 @@ class ClassicFilter final : public AnyFilter {
       for (std::size_t i = 0; i < keys.size(); ++i) answers &= ~(std::uint64_t{Scheme::ignores(keys[i])} << i);
     }
     return answers;
-  }
-  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept override {
-    for (std::size_t from = 0; from < keys.size(); from += kBatch)
-      answers[from / kBatch] = may_contain(keys.subspan(from, std::min(kBatch, keys.size() - from)));
   }
 
   std::uint64_t byte_size() const noexcept override { return parts_.table.size(); }

@@ -17,12 +17,9 @@ class Always final : public AnyFilter {
  public:
   Always(bool answer, Description about) : answer_(answer), about_(std::move(about)) {}
 
+  using AnyFilter::may_contain;
   std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
     return !answer_ || keys.empty() ? 0 : ~std::uint64_t{0} >> (kBatch - keys.size());
-  }
-  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept override {
-    for (std::size_t from = 0; from < keys.size(); from += kBatch)
-      answers[from / kBatch] = may_contain(keys.subspan(from, std::min(kBatch, keys.size() - from)));
   }
   std::uint64_t byte_size() const noexcept override { return about_.bytes; }
   Description describe() const override { return about_; }

@@ -175,15 +175,12 @@ class FingerprintFilter final : public AnyFilter {
  public:
   FingerprintFilter(FingerprintParts<Geometry> parts, Slots slots) : parts_(parts), slots_(std::move(slots)) {}
 
+  using AnyFilter::may_contain;
   std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
     assert(keys.size() <= kBatch);
     std::array<std::uint64_t, kBatch> digests;
     for (std::size_t i = 0; i < keys.size(); ++i) digests[i] = xxh64(keys[i], 0);
     return Layout::query(parts_.geometry, slots_, digests.data(), keys.size(), detail::far_away(byte_size()));
-  }
-  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept override {
-    for (std::size_t from = 0; from < keys.size(); from += kBatch)
-      answers[from / kBatch] = may_contain(keys.subspan(from, std::min(kBatch, keys.size() - from)));
   }
   std::uint64_t byte_size() const noexcept override { return slots_.bytes().size(); }
 

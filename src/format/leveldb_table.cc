@@ -146,15 +146,12 @@ class AnyWindow final : public AnyFilter {
  public:
   explicit AnyWindow(FilterBlock block) noexcept : block_(block) {}
 
+  using AnyFilter::may_contain;
   std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
     std::uint64_t answers = 0;
     for (std::size_t i = 0; i < keys.size(); ++i)
       answers |= std::uint64_t{block_.in_any_window(leveldb_hash(keys[i]))} << i;
     return answers;
-  }
-  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept override {
-    for (std::size_t from = 0; from < keys.size(); from += kBatch)
-      answers[from / kBatch] = may_contain(keys.subspan(from, std::min(kBatch, keys.size() - from)));
   }
   std::uint64_t byte_size() const noexcept override { return block_.bytes(); }
   Description describe() const override {
@@ -181,14 +178,11 @@ class Table final : public AnyFilter {
   Table(FilterBlock block, Index index, bool internal, std::shared_ptr<const Buffer> owner) noexcept
       : block_(block), index_(std::move(index)), internal_(internal), owner_(std::move(owner)) {}
 
+  using AnyFilter::may_contain;
   std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
     std::uint64_t answers = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) answers |= std::uint64_t{may_contain_one(keys[i])} << i;
     return answers;
-  }
-  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept override {
-    for (std::size_t from = 0; from < keys.size(); from += kBatch)
-      answers[from / kBatch] = may_contain(keys.subspan(from, std::min(kBatch, keys.size() - from)));
   }
   std::uint64_t byte_size() const noexcept override { return block_.bytes(); }
   Description describe() const override {

@@ -82,6 +82,7 @@ class SplitBlocks final : public AnyFilter {
     }
   }
 
+  using AnyFilter::may_contain;
   std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
     assert(keys.size() <= kBatch);
     if (keys.empty()) return 0;
@@ -94,10 +95,6 @@ class SplitBlocks final : public AnyFilter {
       answers |= part.query(digests.data(), keys.size());
     }
     return answers;
-  }
-  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept override {
-    for (std::size_t from = 0; from < keys.size(); from += kBatch)
-      answers[from / kBatch] = may_contain(keys.subspan(from, std::min(kBatch, keys.size() - from)));
   }
   std::uint64_t byte_size() const noexcept override { return bytes_; }
 

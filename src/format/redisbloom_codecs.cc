@@ -130,15 +130,12 @@ class ChainFilter final : public AnyFilter {
   using Kind = About<Chain>;
   explicit ChainFilter(std::shared_ptr<const Chain> chain) : chain_(std::move(chain)) {}
 
+  using AnyFilter::may_contain;
   std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
     assert(keys.size() <= kBatch);
     std::array<typename Kind::Hash, kBatch> hashes;
     for (std::size_t i = 0; i < keys.size(); ++i) hashes[i] = chain_->hash(keys[i]);
     return chain_->may_contain(std::span(hashes).first(keys.size()), detail::far_away(byte_size()));
-  }
-  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept override {
-    for (std::size_t from = 0; from < keys.size(); from += kBatch)
-      answers[from / kBatch] = may_contain(keys.subspan(from, std::min(kBatch, keys.size() - from)));
   }
   std::uint64_t byte_size() const noexcept override { return chain_->table_bytes(); }
   Description describe() const override {

@@ -26,16 +26,13 @@ class BlobFilter final : public AnyFilter {
   BlobFilter(typename Layout::Shape shape, Bytes table, std::string_view trailing) noexcept
       : shape_(shape), table_(table), trailing_(trailing) {}
 
+  using AnyFilter::may_contain;
   std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
     assert(keys.size() <= kBatch);
     std::array<typename Layout::word, kBatch> hashes;
     for (std::size_t i = 0; i < keys.size(); ++i) hashes[i] = Layout::hash(keys[i]);
     return rocksdb::may_contain<Layout>(shape_, table_.data(), hashes.data(), keys.size(),
                                         detail::far_away(table_.size()));
-  }
-  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept override {
-    for (std::size_t from = 0; from < keys.size(); from += kBatch)
-      answers[from / kBatch] = may_contain(keys.subspan(from, std::min(kBatch, keys.size() - from)));
   }
   std::uint64_t byte_size() const noexcept override { return table_.size(); }
 

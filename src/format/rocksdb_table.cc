@@ -187,14 +187,11 @@ class Asked final : public AnyFilter {
     for (const Partition& partition : table_->partitions) bytes_ += partition.at.size;
   }
 
+  using AnyFilter::may_contain;
   std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
     std::uint64_t answers = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) answers |= std::uint64_t{may_contain_one(keys[i])} << i;
     return answers;
-  }
-  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept override {
-    for (std::size_t from = 0; from < keys.size(); from += kBatch)
-      answers[from / kBatch] = may_contain(keys.subspan(from, std::min(kBatch, keys.size() - from)));
   }
   std::uint64_t byte_size() const noexcept override { return bytes_; }
   Description describe() const override;

@@ -61,6 +61,9 @@ inline void prefetch_read(const std::byte* at) noexcept {
   __builtin_prefetch(at, 0, 3);
   asm volatile("" : : "r"(at));
 }
-inline void prefetch_write(const std::byte* at) noexcept { __builtin_prefetch(at, 1, 3); }
+inline void prefetch_write(const std::byte* at) noexcept {
+  __builtin_prefetch(at, 1, 3);
+  asm volatile("" : : "r"(at));
+}
 
 }  // namespace perhaps::detail
