@@ -120,18 +120,19 @@ std::vector<std::byte> pack(std::string_view family, std::vector<std::uint64_t> 
 
 // How each kind of packed filter is asked.
 struct PackedView::Asks {
-  template <bool (*one)(const PackedView&, std::uint64_t) noexcept>
-  static void each(const PackedView& self, std::span<const std::uint64_t> digests,
-                   std::span<std::uint64_t> answers) noexcept {
-    for (std::size_t i = 0; i < digests.size(); ++i) {
-      if (i % 64 == 0) answers[i / 64] = 0;
-      answers[i / 64] |= std::uint64_t{one(self, digests[i])} << i % 64;
-    }
-  }
   // Of small filters and those that are none.
   static void prefetch_begin(const PackedView& self, std::uint64_t) noexcept {
     for (std::size_t at = 0; at < std::min<std::size_t>(self.bytes_.size(), 256); at += kLineBytes) {
       detail::prefetch_read(self.bytes_.data() + at);
+    }
+  }
+  template <bool (*one)(const PackedView&, std::uint64_t) noexcept>
+  static void each(const PackedView& self, std::span<const std::uint64_t> digests,
+                   std::span<std::uint64_t> answers) noexcept {
+    prefetch_begin(self, 0);
+    for (std::size_t i = 0; i < digests.size(); ++i) {
+      if (i % 64 == 0) answers[i / 64] = 0;
+      answers[i / 64] |= std::uint64_t{one(self, digests[i])} << i % 64;
     }
   }
   static bool every(const PackedView&, std::uint64_t) noexcept { return true; }
@@ -157,8 +158,9 @@ struct PackedView::Asks {
   template <class L>
   static void many(const PackedView& self, std::span<const std::uint64_t> digests,
                    std::span<std::uint64_t> answers) noexcept {
-    L::query(shape_of<L>(self), self.bytes_.data(), digests.data(), digests.size(), answers.data(),
-             detail::far_away(self.bytes_.size()));
+    // Even a small filter is far away: it is one of thousands.
+    constexpr bool kAhead = true;
+    L::query(shape_of<L>(self), self.bytes_.data(), digests.data(), digests.size(), answers.data(), kAhead);
   }
   template <class L>
   static void prefetch(const PackedView& self, std::uint64_t h) noexcept {

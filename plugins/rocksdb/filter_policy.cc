@@ -49,12 +49,8 @@ struct Packed {
     explicit Filter(Bytes bytes) noexcept : view_(PackedView::over(bytes)) {}
     // Bit i of the answer belongs to keys[i], of at most kBatch.
     std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept {
-      // A small filter is still far away: it is one of thousands.
       std::array<std::uint64_t, kBatch> digests;
-      for (std::size_t i = 0; i < keys.size(); ++i) {
-        digests[i] = Hash()(keys[i]).value;
-        view_.prefetch(digests[i]);
-      }
+      for (std::size_t i = 0; i < keys.size(); ++i) digests[i] = Hash()(keys[i]).value;
       std::uint64_t answers = 0;
       view_.may_contain(std::span<const std::uint64_t>(digests.data(), keys.size()), std::span(&answers, 1));
       return answers;
@@ -73,9 +69,9 @@ struct Compatible {
   class Keys {
    public:
     Keys(const Options& options, std::uint32_t format_version)
-        : builder_(format_version < 5         ? format::rocksdb::Builder::Kind::legacy
-                   : options.family == "line" ? format::rocksdb::Builder::Kind::fast_local
-                                              : format::rocksdb::Builder::Kind::ribbon,
+        : builder_(format_version < 5           ? format::rocksdb::Builder::Kind::legacy
+                   : options.family == "ribbon" ? format::rocksdb::Builder::Kind::ribbon
+                                                : format::rocksdb::Builder::Kind::fast_local,
                    options.bits_per_key) {}
     void add(Bytes key) { builder_.add(key); }
     std::size_t size() const noexcept { return builder_.keys(); }

@@ -55,8 +55,7 @@ template <class Settings>
 }  // namespace
 
 bool valid(const Options& options) noexcept {
-  if (!(options.bits_per_key > 0) || std::isinf(options.bits_per_key)) return false;
-  return options.compatible ? options.family == "line" || options.family == "ribbon" : can_pack(options.family);
+  return options.bits_per_key > 0 && !std::isinf(options.bits_per_key) && can_pack(options.family);
 }
 
 bool valid(const Budget& budget) noexcept {

@@ -88,7 +88,7 @@ std::vector<Setting> settings() {
   std::vector<Setting> all;
   for (const Policy& policy :
        {Policy(rocksdb::new_filter_policy()), stock_bloom(),
-        Policy(rocksdb::new_filter_policy({.bits_per_key = 7, .family = "dense"})),
+        Policy(rocksdb::new_filter_policy({.bits_per_key = 7, .family = "line"})),
         Policy(rocksdb::new_filter_policy({.compatible = true})),
         Policy(rocksdb::new_filter_policy({.family = "ribbon"})), Policy(),
         Policy(rocksdb::new_allocating_policy(budget)),
@@ -409,7 +409,7 @@ class RocksDbShares : public RocksDb, public testing::WithParamInterface<bool> {
 
 TEST_P(RocksDbShares, FiltersWithStock) {
   const Policy stock_ribbon(::rocksdb::NewRibbonFilterPolicy(10, -1));
-  const Policy ours = rocksdb::new_filter_policy(), dense = rocksdb::new_filter_policy({.family = "dense"});
+  const Policy ours = rocksdb::new_filter_policy(), line = rocksdb::new_filter_policy({.family = "line"});
   const Policy compatible = rocksdb::new_filter_policy({.compatible = true});
   const Policy compatible_ribbon = rocksdb::new_filter_policy({.family = "ribbon", .compatible = true});
   const Policy allocating = rocksdb::new_allocating_policy({.bytes = 2500, .keys = {2000}});
@@ -417,9 +417,9 @@ TEST_P(RocksDbShares, FiltersWithStock) {
     Policy writes, reads;
     bool used;
   } const cases[] = {{ours, ours, true},
-                     {dense, dense, true},
-                     {dense, ours, true},
-                     {ours, dense, true},
+                     {line, line, true},
+                     {line, ours, true},
+                     {ours, line, true},
                      {ours, stock_bloom(), false},
                      {stock_bloom(), ours, false},
                      {ours, compatible, false},

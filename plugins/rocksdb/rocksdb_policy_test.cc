@@ -1,6 +1,6 @@
 // Promise: no key of a filter is denied, one by one or in a batch, whatever the family, the number of keys and the bits
-// a key; in the bytes of RocksDB's own Bloom filter the rate is at most 1.15 times its ("line") or a third of it
-// ("dense"); the compatible mode writes RocksDB's bytes; damaged filters stay within their bytes and reserved ones
+// a key; in the bytes of RocksDB's own Bloom filter the rate is at most a third of its, or 1.15 times it with "line";
+// the compatible mode writes RocksDB's bytes; damaged filters stay within their bytes and reserved ones
 // answer *perhaps*; policies can be made by name; a plan keeps its budget and wastes less than half of what even shares
 // do. Would notice: a missing key, a worse rate, a byte that differs, a *no* of reserved bytes, a name that is lost,
 // a plan that is too large.
@@ -68,7 +68,7 @@ std::uint64_t hits(const PolicyPtr& policy, const std::string& filter, const std
 }
 
 TEST(RocksDbPolicy, DeniesNoKey) {
-  std::vector<rocksdb::Options> all = {{.family = "dense"},   {.bits_per_key = 3, .family = "dense"},
+  std::vector<rocksdb::Options> all = {{.family = "dense"},   {.bits_per_key = 3},
                                        {.bits_per_key = 0.5}, {.bits_per_key = 30},
                                        {.compatible = true},  {.family = "ribbon", .compatible = true}};
   for (const Family& family : families()) {
@@ -91,15 +91,15 @@ TEST(RocksDbPolicy, RatesBesideFastLocalBloom) {
     const std::string stock_filter = filter_of(stock, keys);
     const auto theirs = static_cast<double>(hits(stock, stock_filter, absent));
     struct {
-      const char* family;
+      std::string family;
       double times;
-    } const bounds[] = {{"line", 1.15}, {"dense", 0.34}};
+    } const bounds[] = {{rocksdb::Options().family, 0.34}, {"line", 1.15}};
     for (const auto& [family, times] : bounds) {
       const PolicyPtr policy = rocksdb::new_filter_policy({.bits_per_key = bits, .family = family});
       const std::string filter = filter_of(policy, keys);
       const auto ours = static_cast<double>(hits(policy, filter, absent));
-      std::printf("%4.0f bits a key, %-5s %6.3f %% in %.3f bits; RocksDB %6.3f %%\n", bits, family, 100 * ours / kAsked,
-                  8.0 * static_cast<double>(filter.size()) / kKeys, 100 * theirs / kAsked);
+      std::printf("%4.0f bits a key, %-5s %6.3f %% in %.3f bits; RocksDB %6.3f %%\n", bits, family.c_str(),
+                  100 * ours / kAsked, 8.0 * static_cast<double>(filter.size()) / kKeys, 100 * theirs / kAsked);
       EXPECT_LE(filter.size(), stock_filter.size() + 64);
       EXPECT_LE(ours, times * theirs + 5 * std::sqrt(ours + theirs + 1));  // n = 400,000, z = 5
     }
@@ -126,7 +126,7 @@ TEST(RocksDbPolicy, CompatibleBytesAreRocksDbs) {
 TEST(RocksDbPolicy, AnyBytesCanBeAsked) {
   const auto keys = keys_of(3, 100);
   for (const auto& options :
-       {rocksdb::Options{}, rocksdb::Options{.family = "dense"}, rocksdb::Options{.family = "ribbon"},
+       {rocksdb::Options{}, rocksdb::Options{.family = "line"}, rocksdb::Options{.family = "ribbon"},
         rocksdb::Options{.compatible = true}, rocksdb::Options{.family = "ribbon", .compatible = true}}) {
     const PolicyPtr policy = rocksdb::new_filter_policy(options);
     const std::string whole = filter_of(policy, keys_of(4, 700));
@@ -157,7 +157,7 @@ TEST(RocksDbPolicy, ByName) {
                              rocksdb::new_filter_policy({.bits_per_key = 6.125, .family = "dense"})->GetId(),
                              rocksdb::new_filter_policy({.family = "ribbon", .compatible = true})->GetId(),
                              rocksdb::new_allocating_policy(budget)->GetId()};
-  EXPECT_EQ(ids[0], "perhaps:line:10");
+  EXPECT_EQ(ids[0], "perhaps:dense:10");
   EXPECT_EQ(ids[1], "perhaps:dense:6.125");
   EXPECT_EQ(ids[2], "perhaps:ribbon:10:compatible");
   EXPECT_EQ(ids[3], "perhaps.allocating:1048576:2.5:2:0,1000,1000000");
@@ -170,7 +170,7 @@ TEST(RocksDbPolicy, ByName) {
   ASSERT_TRUE(::rocksdb::FilterPolicy::CreateFromString(config, "perhaps", &made).ok());
   EXPECT_EQ(made->GetId(), ids[0]);
   for (const char* wrong : {"perhaps:lime", "perhaps:line:", "perhaps:line:-1", "perhaps:line:nan", "perhaps:line:10:",
-                            "perhaps:line:10:compatible:", "perhaps:dense:10:compatible", "perhaps.allocating:1",
+                            "perhaps:line:10:compatible:", "perhaps:lime:10:compatible", "perhaps.allocating:1",
                             "perhaps.allocating:1:1:1:", "perhaps.allocating:1:1:1:0", "perhaps.allocating:1:1:1:-4"}) {
     EXPECT_FALSE(::rocksdb::FilterPolicy::CreateFromString(config, wrong, &made).ok()) << wrong;
   }
