@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <string>
 
 #include "kernel/table.h"
@@ -294,13 +295,15 @@ constexpr std::uint64_t quotients_of_block(const QuotientShape& shape, std::uint
 }
 
 // The i-th quotient and the i-th run end make the i-th run: nothing has to be searched. Run lengths are random, so the
-// first three slots of a run are always written, and what is too much is overwritten by the next: a loop as long as the
-// run would be mispredicted for most of them. State is in locals, since for all the compiler knows `out` is part of it.
-PERHAPS_INLINE std::size_t read_as(detail::QuotientCursor& at, std::uint64_t* out, std::size_t room) noexcept {
-  constexpr std::uint64_t kAlways = 3;
+// first kAlways slots of a run are always written, and what is too much is overwritten by the next: a loop as long as
+// the run would be mispredicted for most of them. At 95 % load one run in 40 is longer than 3, one in 200 than 4. State
+// is in locals, since for all the compiler knows `out` is part of it.
+template <std::uint64_t kAlways>
+PERHAPS_INLINE std::size_t read_runs(detail::QuotientCursor& at, std::uint64_t* out, std::size_t room) noexcept {
   const Table t(at.shape, at.table);
   const std::uint32_t width = t.width();
   const std::uint64_t mask = t.slot_mask();
+  constexpr std::uint64_t kBlocksAhead = 12;
   std::size_t size = 0;
   for (;;) {
     while (at.in_run) {
@@ -315,6 +318,8 @@ PERHAPS_INLINE std::size_t read_as(detail::QuotientCursor& at, std::uint64_t* ou
     while (at.ends == 0) {
       if (++at.end_block >= t.blocks()) return --at.end_block, size;
       at.ends = t.run_ends(at.end_block);
+      // Blocks are not whole cache lines, and the next pages of two tables are more than the processor foresees.
+      detail::prefetch_read(t.block(std::min(at.end_block + kBlocksAhead, t.blocks() - 1)) + 8 * width);
     }
     std::uint64_t starts = at.starts;
     std::uint64_t ends = at.ends;
@@ -341,6 +346,7 @@ PERHAPS_INLINE std::size_t read_as(detail::QuotientCursor& at, std::uint64_t* ou
         to[0] = high | (word & mask);
         to[1] = high | (word >> width & mask);
         to[2] = high | (word >> 2 * width & mask);
+        if constexpr (kAlways == 4) to[3] = high | (word >> 3 * width & mask);
         to += more + 1;
       }
       size = static_cast<std::size_t>(to - out);
@@ -364,21 +370,35 @@ PERHAPS_INLINE std::size_t read_as(detail::QuotientCursor& at, std::uint64_t* ou
   }
 }
 
-// 64 values of `width` bits into `width` words.
+PERHAPS_INLINE std::size_t read_as(detail::QuotientCursor& at, std::uint64_t* out, std::size_t room) noexcept {
+  return 4 * at.shape.width() <= 57 ? read_runs<4>(at, out, room) : read_runs<3>(at, out, room);
+}
+
+// A block of slots, done with: 64 values of `width` bits into `width` words, 64 bytes of 0 or 1 into the run ends.
 void write_slots(detail::QuotientPen& pen) noexcept {
+  const std::span values = std::span(pen.values).subspan(pen.slot_block * 64 % pen.values.size(), 64);
+  const std::span ends = std::span(pen.ends).subspan(pen.slot_block * 64 % pen.ends.size(), 64);
   Editor<Portable> t(pen.shape, pen.table);
-  t.set_run_ends(pen.slot_block, pen.ends);
+  std::uint64_t run_ends = 0;
+  for (std::size_t i = 0; i < 64; i += 8) {
+    // Bit 8 j goes to bit 56 + j; no two of the products' bits meet.
+    const std::uint64_t eight = detail::load<std::uint64_t>(ends.data() + i);
+    run_ends |= eight * 0x0102040810204080u >> 56 << i;
+  }
+  t.set_run_ends(pen.slot_block, run_ends);
   std::byte* to = pen.table + QuotientShape::kHeadBytes + pen.slot_block * pen.shape.block_bytes();
   std::uint32_t width = pen.shape.width();
   std::size_t count = 64;
-  // Side by side in pairs while they fit into a word: that has no carries and is done in vectors.
-  for (; 2 * width < 64; width *= 2, count /= 2) {
-    for (std::size_t i = 0; i < count / 2; ++i) pen.values[i] = pen.values[2 * i] | pen.values[2 * i + 1] << width;
+  // Side by side in pairs while they fit into a word: that has no carries.
+  std::array<std::uint64_t, 32> pairs;
+  std::uint64_t* from = values.data();
+  for (; 2 * width < 64; width *= 2, count /= 2, from = pairs.data()) {
+    for (std::size_t i = 0; i < count / 2; ++i) pairs[i] = from[2 * i] | from[2 * i + 1] << width;
   }
   std::uint64_t word = 0;
   std::uint32_t bits = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t value = pen.values[i];
+    const std::uint64_t value = from[i];
     word |= value << bits;
     bits += width;
     if (bits >= 64) {
@@ -388,7 +408,12 @@ void write_slots(detail::QuotientPen& pen) noexcept {
       word = bits == 0 ? 0 : value >> (width - bits);
     }
   }
-  pen.values.fill(0);
+  // Some at a time: all at once are a `rep stos`, which takes longer than the rest of this function.
+  for (std::size_t i = 0; i < 64; i += 8) {
+    std::memset(&values[i], 0, 64);
+    std::memset(&ends[i], 0, 8);
+  }
+  ++pen.slot_block;
 }
 
 // Done with the quotients of a block: only now is it known how far they spill.
@@ -402,78 +427,113 @@ void next_start_block(detail::QuotientPen& pen) noexcept {
 
 // Writes the first `count` of count + 1 fingerprints: whether one ends its run, the next one says. False: they do not
 // ascend, or there is no slot left.  REQUIRES: if they ascend, the first `count` are below fingerprints()
+// Those of one block of quotients go to slots of at most three blocks, if they are not too many at a time. So they are
+// put down without asking where a block of slots ends, and blocks are written behind them.
 PERHAPS_INLINE bool put_all_as(detail::QuotientPen& pen, const std::uint64_t* fingerprints,
                                std::size_t count) noexcept {
+  constexpr std::ptrdiff_t kAtOnce = 128;
+  static_assert(std::tuple_size_v<decltype(pen.values)> == 256, "a slot's place in it is its lowest byte");
   const std::uint32_t width = pen.shape.width();
   const std::uint64_t mask = below_bit(width);
-  const std::uint64_t buckets = pen.shape.buckets;
-  const std::uint64_t slots = pen.shape.slots();
-  std::uint64_t starts = pen.starts;
-  std::uint64_t ends = pen.ends;
-  std::uint64_t start_block = pen.start_block;
-  std::uint64_t slot_block = pen.slot_block;
-  std::uint64_t next_slot = pen.next_slot;
-  std::uint64_t fingerprint = fingerprints[0];
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t next = fingerprints[i + 1];
-    if (next < fingerprint) return false;
-    const std::uint64_t q = fingerprint >> width;
-    if (q / 64 != start_block) {
-      if (q >= buckets) return false;  // they will turn out not to ascend
-      pen.starts = starts;
-      pen.next_slot = next_slot;
-      while (pen.start_block != q / 64) next_start_block(pen);
-      start_block = q / 64;
-      starts = 0;
+  const std::uint64_t* const all_end = fingerprints + count;
+  const std::uint64_t* at = fingerprints;
+  while (at != all_end) {
+    std::uint64_t fingerprint = *at;
+    std::uint64_t q = fingerprint >> width;
+    const std::uint64_t block = q / 64;
+    if (block != pen.start_block) {
+      if (q >= pen.shape.buckets || block < pen.start_block) return false;  // they do not ascend
+      while (pen.start_block != block) next_start_block(pen);
     }
-    starts |= std::uint64_t{1} << q % 64;
-    const std::uint64_t slot = std::max(q, next_slot);
-    if (slot / 64 != slot_block) {
-      if (slot >= slots) return false;
-      pen.ends = ends;
-      write_slots(pen);
-      slot_block = pen.slot_block = slot / 64;
-      ends = 0;
+    if (pen.slot_block < block) {
+      if (pen.next_slot > pen.slot_block * 64) write_slots(pen);
+      pen.slot_block = block;
     }
-    pen.values[slot % 64] = fingerprint & mask;
-    ends |= std::uint64_t{q != next >> width} << slot % 64;
-    next_slot = slot + 1;
-    fingerprint = next;
+
+    const std::uint64_t* const end = at + std::min(all_end - at, kAtOnce);
+    std::uint64_t starts = pen.starts;
+    std::uint64_t slot = pen.next_slot;
+    bool ascending = true;
+    do {
+      const std::uint64_t next = *++at;
+      const std::uint64_t next_q = next >> width;
+      ascending &= fingerprint <= next;
+      starts |= std::uint64_t{1} << q % 64;
+      slot = std::max(slot, q);
+      pen.values[slot % 256] = fingerprint & mask;
+      pen.ends[slot % 256] = std::byte{q != next_q};
+      ++slot;
+      fingerprint = next;
+      q = next_q;
+    } while (at != end && q / 64 == block);
+    if (!ascending || slot > pen.shape.slots()) return false;
+    pen.starts = starts;
+    pen.next_slot = slot;
+    while (pen.slot_block < slot / 64) write_slots(pen);
   }
-  pen.starts = starts;
-  pen.ends = ends;
-  pen.next_slot = next_slot;
   pen.written += count;
   return true;
 }
 
-// Merges two ascending lists from both ends at once: two chains of dependent steps side by side, and no branch depends
-// on the order, which is as good as random.
-PERHAPS_INLINE void merge_as(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
-                             std::uint64_t* out) noexcept {
-  const std::uint64_t* x = a.data();
-  const std::uint64_t* y = b.data();
-  const std::uint64_t* x_end = x + a.size();
-  const std::uint64_t* y_end = y + b.size();
-  std::uint64_t* out_end = out + a.size() + b.size();
-  // That many steps use up neither list, from neither end.
-  for (std::size_t steps = std::min(a.size(), b.size()); steps != 0; --steps) {
+// Two ascending lists, and where their merger goes.
+struct Merging {
+  const std::uint64_t* x;
+  const std::uint64_t* y;
+  const std::uint64_t* x_end;
+  const std::uint64_t* y_end;
+  std::uint64_t* out;
+
+  std::ptrdiff_t steps() const noexcept { return std::min(x_end - x, y_end - y); }
+  // No branch depends on the order, which is as good as random.  REQUIRES: steps() >= 1
+  PERHAPS_INLINE void first_to(std::uint64_t* to) noexcept {
     const std::uint64_t low_x = *x;
     const std::uint64_t low_y = *y;
-    *out++ = std::min(low_x, low_y);
     const std::ptrdiff_t x_first = low_x <= low_y;
+    *to = std::min(low_x, low_y);
     x += x_first;
     y += 1 - x_first;
+  }
+  PERHAPS_INLINE void last_to(std::uint64_t* to) noexcept {
     const std::uint64_t high_x = x_end[-1];
     const std::uint64_t high_y = y_end[-1];
-    *--out_end = std::max(high_x, high_y);
     const std::ptrdiff_t x_last = high_x > high_y;
+    *to = std::max(high_x, high_y);
     x_end -= x_last;
     y_end -= 1 - x_last;
   }
-  while (x < x_end && y < y_end) *out++ = *x <= *y ? *x++ : *y++;
-  while (x < x_end) *out++ = *x++;
-  while (y < y_end) *out++ = *y++;
+  // As many as there is room for. In lists that do not ascend both ends may have passed each other, in one of the two.
+  void rest_up_to(const std::uint64_t* out_end) noexcept {
+    while (out < out_end) *out++ = y >= y_end || (x < x_end && *x <= *y) ? *x++ : *y++;
+  }
+};
+
+// Merges two ascending lists. A step waits for the one before it, some eight cycles; so the lists are cut in two, and
+// both parts are merged from both ends at once: four chains of steps side by side.
+PERHAPS_INLINE void merge_as(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b,
+                             std::uint64_t* out) noexcept {
+  const std::uint64_t* const a_end = a.data() + a.size();
+  const std::uint64_t* const b_end = b.data() + b.size();
+  const std::uint64_t* const a_cut = a.data() + a.size() / 2;
+  const std::uint64_t* const b_cut = a_cut == a_end ? b_end : std::lower_bound(b.data(), b_end, *a_cut);
+  Merging low{a.data(), b.data(), a_cut, b_cut, out};
+  std::uint64_t* low_end = out + (a_cut - a.data()) + (b_cut - b.data());
+  Merging high{a_cut, b_cut, a_end, b_end, low_end};
+  std::uint64_t* high_end = out + a.size() + b.size();
+  // That many steps use up no list, from neither end.
+  const std::ptrdiff_t steps = std::min(low.steps(), high.steps());
+  for (std::ptrdiff_t i = 0; i < steps; ++i) {
+    low.first_to(low.out + i);
+    low.last_to(low_end - 1 - i);
+    high.first_to(high.out + i);
+    high.last_to(high_end - 1 - i);
+  }
+  low.out += steps;
+  low_end -= steps;
+  high.out += steps;
+  for (std::ptrdiff_t i = low.steps(); i > 0; --i) low.first_to(low.out++);
+  for (std::ptrdiff_t i = high.steps(); i > 0; --i) high.first_to(high.out++);
+  low.rest_up_to(low_end);
+  high.rest_up_to(high_end - steps);
 }
 
 #if PERHAPS_BMI2
@@ -765,7 +825,7 @@ bool QuotientWriter::finish() noexcept {
   if (!good_) return false;
   Editor<Portable> t(pen_.shape, pen_.table);
   t.set_occupied(pen_.start_block, pen_.starts);
-  write_slots(pen_);
+  if (pen_.next_slot > pen_.slot_block * 64) write_slots(pen_);
   for (std::uint64_t b = pen_.start_block + 1; b < t.blocks() && pen_.next_slot > b * 64; ++b) {
     t.set_spill(b, pen_.next_slot - b * 64);
   }

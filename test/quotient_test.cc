@@ -436,6 +436,33 @@ TEST(Quotient, HostileBytesStayInside) {
   }
 }
 
+// Runs that do not ascend, as long as a piece of the merge: its steps from the front and from the back may take
+// from the same list and pass each other. Such tables are refused, not merged into something else.
+TEST(Quotient, MergeRefusesWhatDoesNotAscend) {
+  const QuotientShape shape{.buckets = 4096, .remainder_bits = 16, .guard_bits = 0};
+  const auto one_run = [&](auto value_of) {
+    Quotient filter(shape);
+    const std::vector<std::uint64_t> zeros(1024, 0);
+    EXPECT_TRUE(detail::quotient_build(shape, filter.writable_bytes().data(), zeros));
+    for (std::uint64_t i = 0; i < 1024; ++i) {
+      std::byte* block = filter.writable_bytes().data() + QuotientShape::kHeadBytes + i / 64 * shape.block_bytes();
+      detail::store(block + 2 * (i % 64), static_cast<std::uint16_t>(value_of(i)));
+    }
+    return filter;
+  };
+  const Quotient level = one_run([](std::uint64_t) { return 30'000; });
+  const Quotient hollow = one_run([](std::uint64_t i) { return i == 0 ? 60'000 : i == 1023 ? 65'000 : 0; });
+  const Quotient wild = one_run([](std::uint64_t i) { return i * 40'503 % 65'536; });
+  const std::array<const Quotient*, 3> all{&level, &hollow, &wild};
+  for (const Quotient* a : all) {
+    for (const Quotient* b : all) {
+      if (a != &level || b != &level) {
+        EXPECT_FALSE(merge(a->view(), b->view()));
+      }
+    }
+  }
+}
+
 TEST(Quotient, HeadsAreChecked) {
   Quotient filter(QuotientShape{.buckets = 100, .remainder_bits = 8});
   std::vector<std::byte> bytes(filter.bytes().begin(), filter.bytes().end());

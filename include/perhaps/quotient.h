@@ -422,9 +422,10 @@ struct QuotientPen {
   std::uint64_t next_slot = 0;
   std::uint64_t start_block = 0;  // the block of the last quotient, and those of it so far
   std::uint64_t starts = 0;
-  std::uint64_t slot_block = 0;  // the block of the last slot, and its run ends and slots so far
-  std::uint64_t ends = 0;
-  std::array<std::uint64_t, 64> values{};
+  // Slots from this block on are not written yet. Slot s is in values[s % 256], and ends[s % 256] is 1 if its run ends.
+  std::uint64_t slot_block = 0;
+  std::array<std::uint64_t, 256> values{};
+  std::array<std::byte, 256> ends{};
 };
 
 }  // namespace detail
