@@ -15,12 +15,6 @@ set_target_properties(perhaps_objects PROPERTIES UNITY_BUILD OFF)
 target_compile_definitions(perhaps_objects PRIVATE PERHAPS_SIMD=$<BOOL:${PERHAPS_SIMD}>)
 target_include_directories(perhaps_objects PRIVATE src)
 target_include_directories(perhaps_objects SYSTEM PRIVATE ${XXHASH_INCLUDE_DIRS})
-# A third of the time to compile a file goes into these. A project that embeds the library compiles without, which shows
-# whether each file includes what it uses (test/install).
-if(PROJECT_IS_TOP_LEVEL)
-  target_precompile_headers(perhaps_objects PRIVATE <algorithm> <array> <cmath> <cstring> <functional> <memory>
-    <optional> <span> <string> <string_view> <vector> "include/perhaps/format.h")
-endif()
 
 add_library(perhaps STATIC $<TARGET_OBJECTS:perhaps_objects>)
 set(perhaps_libraries perhaps)
