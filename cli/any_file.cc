@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "print.h"
+#include "sharded.h"
 
 namespace perhaps::cli {
 namespace {
@@ -139,6 +140,26 @@ FileBytes::~FileBytes() {
   if (!mapped_.empty()) ::munmap(const_cast<std::byte*>(mapped_.data()), mapped_.size());
 }
 
+void AnyFile::open_shards(const std::string& path) {
+  const Shards shards = take(Shards::over(source.bytes, path));
+  std::vector<std::shared_ptr<const AnyFilter>> filters(shards.count());
+  for (const Shard& shard : shards.here()) {
+    auto one = format::open({.bytes = shard.bytes, .file_name = {}});
+    if (!one) fail("{}: shard {}: {}", path, shard.index, one.error().detail);
+    filters[shard.index] = one->whole;
+    opened.entries.push_back({.name = fmt::format("shard {}", shard.index),
+                              .offset = static_cast<std::uint64_t>(shard.bytes.data() - source.bytes.data()),
+                              .size = shard.bytes.size(),
+                              .format = one->format,
+                              .filter = one->whole});
+  }
+  opened.format = "shards";
+  opened.whole = std::make_shared<Sharded>(std::move(filters));
+  if (!shards.whole())
+    opened.notes.push_back(fmt::format("{} of {} shards: the keys of the others are answered perhaps",
+                                       shards.here().size(), shards.count()));
+}
+
 AnyFile::AnyFile(const std::string& path, const OpenArgs& args, const FormatArgs& format) {
   if (format.format.empty() && begins_as_ours(path)) {
     auto [file, filter] = open_filter(path, args);
@@ -152,6 +173,11 @@ AnyFile::AnyFile(const std::string& path, const OpenArgs& args, const FormatArgs
   bytes = std::make_unique<FileBytes>(path);
   source = {.bytes = bytes->bytes(), .file_name = base_name(path)};
   if (bytes->inflated() && source.file_name.ends_with(".gz")) source.file_name.resize(source.file_name.size() - 3);
+  if (format.format.empty() && is_shards(source.bytes)) {
+    if (!args.keyed.path.empty()) fail("{}: a file of shards: its hash has no secret (--keyed)", path);
+    open_shards(path);
+    return;
+  }
   if (format.format.empty()) {
     auto found = format::detect(source);
     if (!found) {

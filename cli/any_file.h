@@ -54,6 +54,9 @@ struct AnyFile {
   const format::Codec* codec = nullptr;
   format::Source source{};
   format::Opened opened{};  // ours has one entry
+
+ private:
+  void open_shards(const std::string& path);
 };
 
 }  // namespace perhaps::cli

@@ -10,11 +10,13 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 
 #include "build_format.h"
 #include "command.h"
 #include "keys.h"
 #include "options.h"
+#include "perhaps/shards.h"
 #include "perhaps/sizing.h"
 #include "print.h"
 
@@ -31,6 +33,8 @@ struct Options {
   std::uint32_t arity = 3;
   std::uint64_t memory = 0;
   FormatArgs format;
+  std::uint64_t shards = 0;
+  std::optional<std::uint64_t> only;
   Keyed keyed;
   std::uint64_t keys_expected = 0;
   std::uint32_t threads = 1;
@@ -371,8 +375,10 @@ void report(const Options& options, const Keys& keys, const Built& built, const 
     out.write(fmt::format("  {:<9}  {}\n", label, text));
   };
   out.write(bold(options.output) + "\n");
-  row("keys", fmt::format("{}, about {} distinct, from {}", grouped(built.record.keys), grouped(d.keys_estimated),
-                          keys.names()));
+  const ShardChoice shard = options.keys.shard;
+  row("keys",
+      fmt::format("{}, about {} distinct, from {}{}", grouped(built.record.keys), grouped(d.keys_estimated),
+                  keys.names(), shard.count == 0 ? "" : fmt::format(", shard {} of {}", shard.index, shard.count)));
   const std::string probes = d.probes == 0 ? "" : fmt::format(", {} probe{}", d.probes, d.probes == 1 ? "" : "s");
   row("filter", fmt::format("{}{}, {}", d.family, probes, d.hash));
   row("size",
@@ -407,13 +413,37 @@ std::vector<Wish> wishes_of(const Options& options, const CLI::App& app) {
   return wishes;
 }
 
+// "3/64"
+ShardChoice parse_shard(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  const auto index = parse_u64(text.substr(0, slash));
+  const auto count = slash == std::string::npos ? std::nullopt : parse_u64(text.substr(slash + 1));
+  if (!index || !count || *count == 0 || *count > kMostShards || *index >= *count)
+    fail("--shard {}: must be i/N, i from 0 to N-1, N at most {}", text, kMostShards);
+  return {.index = *index, .count = *count};
+}
+
+// What the union of all shards is to be equal to decides whether there can be such a filter.
+void check_shard(const Options& options, const Keys& keys, bool size_is_known) {
+  if (!options.about->merges || options.about->in_order) {
+    fail("--shard: {} filters cannot be merged, so those of the shards would never be the one of all keys",
+         options.family);
+  }
+  if (!keys.all_mapped() && !size_is_known)
+    fail("--shard: from a pipe it needs --keys-expected, of all shards together");
+}
+
 int run(Options& options, const std::vector<Wish>& wishes) {
   const auto begin = std::chrono::steady_clock::now();
   check_output(options.output);
+  if (options.only) {
+    if (*options.only >= options.shards) fail("--only {}: there are shards 0 to {}", *options.only, options.shards - 1);
+    options.keys.shard = {.index = *options.only, .count = options.shards};
+  }
   if (!options.format.format.empty()) {
     read_stdin_if_none(options.keys);
     check_not_an_input(options);
-    return build_format({options.format, wishes, options.keys, options.output, options.json});
+    return build_format({options.format, wishes, options.keys, options.output, options.shards, options.json});
   }
   if (options.family == "smallest") options.family = "ribbon";
   options.about = find_family(options.family);
@@ -428,6 +458,11 @@ int run(Options& options, const std::vector<Wish>& wishes) {
   Keys keys(options.keys);
   const bool size_is_known = options.keys_expected != 0 || options.sizing.max_bytes != 0;
   const bool streams = size_is_known || !options.about->sized_first;
+  if (options.keys.shard.count != 0) {
+    check_shard(options, keys, size_is_known);
+    // Sized for all, as if all were to come.
+    if (!size_is_known) options.keys_expected = keys.count(threads_for(options, keys.stored_bytes() >> 20));
+  }
   const Built built = options.about->in_order ? build_in_order(options, keys, hasher)
                       : keys.all_mapped()     ? build_mapped(options, keys, hasher)
                       : streams               ? build_streamed(options, keys, hasher)
@@ -479,6 +514,22 @@ Command::Run build_command(CLI::App& app) {
       "Write the file that another system would write of these keys (perhaps formats lists them); --fpr, "
       "--bits-per-key and --keys-expected stand for the parameters of its own that mean the same");
   add_sets(app, "--set", options->format.sets, "A parameter of that format; may be repeated")->needs(format);
+  auto* const shard =
+      app.add_option_function<std::string>(
+             "--shard", [options](const std::string& text) { options->keys.shard = parse_shard(text); },
+             "Take only the keys of shard i of N, by a hash, into a filter that is sized for all of them (by counting, "
+             "or by --keys-expected): merge of all N is the filter of all keys. For line, block, classic, counting and "
+             "quotient filters")
+          ->type_name("I/N");
+  shard->excludes(format);
+  auto* const shards =
+      add_count(app, "--shards", options->shards, "N",
+                "With --format: a file of N filters, each of the keys of one shard, for a set that no single node has "
+                "room for (perhaps push); --keys-expected is of all of them")
+          ->needs(format);
+  app.add_option("--only", options->only, "With --shards: only shard I; merge puts the files of all together")
+      ->type_name("I")
+      ->needs(shards);
   format->excludes(filter);
   for (const char* const own : {"--max-bytes", "--guard-bits", "--arity", "--memory", "--on-disk", "--seed", "--keyed"})
     format->excludes(app.get_option(own));

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "command.h"
 #include "print.h"
+#include "sharded.h"
 
 namespace perhaps::cli {
 namespace {
@@ -101,6 +104,11 @@ std::vector<std::byte> built(const format::Codec& codec, std::span<const Bytes> 
   }
 }
 
+std::string shards_text(const FormatBuild& build) {
+  return build.keys.shard.count == 0 ? std::to_string(build.shards)
+                                     : fmt::format("{} of {}", build.keys.shard.index, build.shards);
+}
+
 void report(const FormatBuild& build, const format::Codec& codec, const Keys& keys, std::uint64_t count,
             const Description& d, std::uint64_t file_bytes, double seconds) {
   const double bits_per_key = count == 0 ? 0 : static_cast<double>(file_bytes) * 8 / static_cast<double>(count);
@@ -124,12 +132,48 @@ void report(const FormatBuild& build, const format::Codec& codec, const Keys& ke
   out.write(bold(build.output) + "\n");
   row("keys", fmt::format("{}, from {}", grouped(count), keys.names()));
   row("format", fmt::format("{}: {}", codec.name, codec.summary));
+  if (build.shards != 0) row("shards", shards_text(build));
   const std::string probes = d.probes == 0 ? "" : fmt::format(", {} probe{}", d.probes, d.probes == 1 ? "" : "s");
   row("filter", fmt::format("{}{}{}{}", d.family, probes, d.hash.empty() ? "" : ", ", d.hash));
   row("size", fmt::format("{} bytes{}", grouped(file_bytes),
                           count == 0 ? "" : fmt::format(", {:.2f} bits a key", bits_per_key)));
   row("fpr", fmt::format("{} predicted", percent(d.fpr)));
   row("time", fmt::format("{}, {} keys/s", seconds_text(seconds), rate_text(per_second)));
+}
+
+// Of n keys that are shared out by a hash, a shard has n / N, give or take sqrt(n / N).
+std::uint64_t share_of(std::uint64_t keys, std::uint64_t shards) noexcept {
+  const double mean = static_cast<double>(keys) / static_cast<double>(shards);
+  return static_cast<std::uint64_t>(std::ceil(mean + 4 * std::sqrt(mean)));
+}
+
+struct Saved {
+  Description description;
+  std::uint64_t bytes;
+};
+
+// Each shard is a whole filter of its own keys.
+Saved build_shards(const FormatBuild& build, const format::Codec& codec, const format::Params& params,
+                   std::span<const Bytes> keys) {
+  std::vector<std::vector<Bytes>> of(build.shards);
+  for (const Bytes key : keys) of[shard_of(key, build.shards)].push_back(key);
+  std::vector<std::vector<std::byte>> files;
+  std::vector<Shard> shards;
+  std::vector<std::shared_ptr<const AnyFilter>> filters(build.shards);
+  Progress progress("building", 0);
+  for (std::uint64_t i = 0; i < build.shards; ++i) {
+    if (build.keys.shard.count != 0 && i != build.keys.shard.index) continue;
+    if (of[i].empty()) fail("--shards {}: shard {} has no keys: take fewer", build.shards, i);
+    files.push_back(built(codec, of[i], params));
+    filters[i] = take(codec.open({.bytes = files.back(), .file_name = {}}, params)).whole;
+    shards.push_back({.index = i, .bytes = files.back()});
+    progress.advance(files.back().size(), of[i].size());
+  }
+  const Description d = Sharded(std::move(filters)).describe();
+  const Saving saving;
+  take(write_shards(build.output, build.shards, shards));
+  return {d, std::accumulate(shards.begin(), shards.end(), std::uint64_t{0},
+                             [](std::uint64_t sum, const Shard& shard) { return sum + shard.bytes.size(); })};
 }
 
 }  // namespace
@@ -158,7 +202,11 @@ int build_format(const FormatBuild& build) {
   const format::Codec& codec = find_codec(build.format.format);
   if (codec.build == nullptr) fail("{}: can be read, not written", codec.name);
   format::Params params = params_of(codec, build.format.sets);
-  for (const Wish& wish : build.wishes) apply(codec, wish, params);
+  for (Wish wish : build.wishes) {
+    if (wish.means == Means::keys && build.shards != 0)
+      wish.value = std::to_string(share_of(*parse_count(wish.value), build.shards));
+    apply(codec, wish, params);
+  }
   Keys keys(build.keys);
   AllKeys all(build.keys);
   {
@@ -168,14 +216,19 @@ int build_format(const FormatBuild& build) {
       return true;
     });
   }
+  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  if (build.shards != 0) {
+    const Saved saved = build_shards(build, codec, params, all.get());
+    report(build, codec, keys, all.get().size(), saved.description, saved.bytes, seconds());
+    return kYes;
+  }
   const std::vector<std::byte> bytes = built(codec, all.get(), params);
   check_interrupt();
   // Before it replaces anything: what cannot be read again was not worth writing.
   const auto opened = take(codec.open({.bytes = bytes, .file_name = {}}, params));
   const Description d = opened.whole->describe();
   save_bytes(bytes, build.output);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  report(build, codec, keys, all.get().size(), d, bytes.size(), seconds.count());
+  report(build, codec, keys, all.get().size(), d, bytes.size(), seconds());
   return kYes;
 }
 

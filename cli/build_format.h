@@ -20,6 +20,7 @@ struct FormatBuild {
   std::vector<Wish> wishes;
   KeyOptions keys;
   std::string output;
+  std::uint64_t shards = 0;  // not 0: a file of shards, or of the one that keys.shard chooses
   bool json = false;
 };
 

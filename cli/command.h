@@ -67,6 +67,8 @@ Command::Run bench_command(CLI::App&);
 Command::Run advise_command(CLI::App&);
 Command::Run allocate_command(CLI::App&);
 Command::Run route_command(CLI::App&);
+Command::Run push_command(CLI::App&);
+Command::Run pull_command(CLI::App&);
 Command::Run man_command(CLI::App&);
 Command::Run completion_command(CLI::App&);
 

@@ -18,6 +18,7 @@
 
 #include "command.h"
 #include "options.h"
+#include "perhaps/shards.h"
 #include "split.h"
 
 namespace perhaps::cli {
@@ -456,7 +457,7 @@ bool Parser::next(const Source& source, Bytes& block, Batch& batch) {
     }
   }
   if (options_.key_is_record()) {
-    batch = {{records_, count}, {records_, count}};
+    batch = chosen(records_, count);
     return true;
   }
   try {
@@ -464,8 +465,21 @@ bool Parser::next(const Source& source, Bytes& block, Batch& batch) {
   } catch (const Bad& bad) {
     fail("{}: {}", source.place(records_[bad.record].data()), bad.what);
   }
-  batch = {{keys_, count}, {records_, count}};
+  batch = chosen(keys_, count);
   return true;
+}
+
+Batch Parser::chosen(Bytes* keys, std::size_t count) noexcept {
+  if (options_.shard.count != 0) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (shard_of(keys[i], options_.shard.count) != options_.shard.index) continue;
+      keys[kept] = keys[i];
+      records_[kept++] = records_[i];
+    }
+    count = kept;
+  }
+  return {{keys, count}, {records_, count}};
 }
 
 Batch Parser::literals(std::size_t from) {
@@ -480,14 +494,14 @@ Batch Parser::literals(std::size_t from) {
       for (unsigned b = 0; b < 8; ++b) scratch_[8 * i + b] = static_cast<std::byte>(*value >> (8 * b));
       keys_[i] = {&scratch_[8 * i], 8};
     }
-    return {{keys_, count}, {records_, count}};
+    return chosen(keys_, count);
   }
   try {
     make_keys(count);
   } catch (const Bad& bad) {
     fail("-e {}: {}", options_.literals[from + bad.record], bad.what);
   }
-  return {{keys_, count}, {records_, count}};
+  return chosen(keys_, count);
 }
 
 void Parser::make_keys(std::size_t count) {

@@ -22,6 +22,12 @@ namespace perhaps::cli {
 
 enum class KeysAs : std::uint8_t { lines, nul, hex, len32, u64 };
 
+// Only the keys of one shard of many (perhaps/shards.h). Of a number, its eight bytes decide.
+struct ShardChoice {
+  std::uint64_t index = 0;
+  std::uint64_t count = 0;  // 0: all keys
+};
+
 struct KeyOptions {
   std::vector<std::string> files;     // "-" is standard input
   std::vector<std::string> literals;  // of -e
@@ -30,6 +36,7 @@ struct KeyOptions {
   char delimiter = '\t';
   bool lower = false;
   bool trim = false;
+  ShardChoice shard{};
   bool frugal = false;  // gives back the pages of mapped files once they are read: they count as our memory
 
   bool key_is_record() const noexcept { return as != KeysAs::hex && field == 0 && !lower && !trim; }
@@ -111,7 +118,7 @@ class Parser {
 
   explicit Parser(const KeyOptions& options) : options_(options) {}
 
-  // Takes up to kColumn records off the front of `block`; false if it is empty.
+  // Takes up to kColumn records off the front of `block`; false if it is empty. The batch has those of the shard.
   bool next(const Source& source, Bytes& block, Batch& batch);
   // REQUIRES: options.literals.size() - from > 0
   Batch literals(std::size_t from);
@@ -124,6 +131,8 @@ class Parser {
   void make_keys(std::size_t count);  // throws Bad
 
   const KeyOptions& options_;
+  Batch chosen(Bytes* keys, std::size_t count) noexcept;
+
   Bytes records_[kColumn];
   Bytes keys_[kColumn];
   std::vector<std::byte> scratch_;  // decoded and lower-cased keys of one batch
@@ -139,7 +148,7 @@ class Keys {
   bool empty() const noexcept { return sources_.empty() && options_.literals.empty(); }
   std::string names() const;  // for reports
 
-  // REQUIRES: all_mapped()
+  // Of all shards.  REQUIRES: all_mapped()
   std::uint64_t count(unsigned threads);
 
   // In order. `use(batch, source)`: source is null for literals; false ends it. `block_done` after each block.

@@ -29,6 +29,7 @@ constexpr Examples kBuild = {
     "perhaps build -o mail.perhaps --field 2 --delimiter , --lower people.csv",
     "perhaps build -o small.perhaps --max-bytes 64Ki keys.txt more.txt",
     "perhaps build --format guava --set fpp=0.001 -o seen.guava keys.txt",
+    "perhaps build --format redisbloom-bf --shards 4 -o seen.shards keys.txt",
 };
 constexpr Examples kQuery = {
     "perhaps query seen.perhaps -e hello",
@@ -47,6 +48,9 @@ constexpr Examples kRemove = {
 constexpr Examples kMerge = {
     "perhaps merge -o all.perhaps monday.perhaps tuesday.perhaps",
     "perhaps merge --intersect -o both.perhaps monday.perhaps tuesday.perhaps",
+    "perhaps build --shard 0/2 -o half.0 keys.txt",
+    "perhaps build --shard 1/2 -o half.1 keys.txt",
+    "perhaps merge -o all.perhaps half.0 half.1",
 };
 constexpr Examples kFold = {
     "perhaps fold -o half.perhaps monday.perhaps",
@@ -98,6 +102,14 @@ constexpr Examples kRoute = {
     "perhaps route --remove sets.perhaps old",
 };
 
+constexpr Examples kPush = {
+    "perhaps push seen.bf redis://localhost/seen",
+    "perhaps push --shards 64 seen.shards redis-cluster://localhost/seen",
+};
+constexpr Examples kPull = {
+    "perhaps pull redis://localhost/seen -o seen.bf",
+};
+
 constexpr Command kCommands[] = {
     {"build", "make a filter file from keys",
      "Reads keys and writes a filter of them to a file. The number of keys need not be known: files are read twice, "
@@ -107,7 +119,8 @@ constexpr Command kCommands[] = {
     {"query", "print the keys that are perhaps in a filter",
      "Prints the records whose key is perhaps in the filter, in their order and as they were written; with -v the ones "
      "that are certainly not in it. Exit code: 0 if any was printed (or would have been), 1 if none, 2 on an error. "
-     "Binary records (--keys-as len32 or u64) are printed as they came.",
+     "Binary records (--keys-as len32 or u64) are printed as they came. With --redis the filter is asked where it is; "
+     "keys are split by node and all nodes are asked at once.",
      kQuery, &query_command},
     {"add", "add keys to a filter file",
      "Writes a new file with the old keys and the new ones, which replaces the old file when it is whole. A second "
@@ -135,7 +148,7 @@ constexpr Command kCommands[] = {
     {"merge", "unite filters, or intersect them",
      "The filters must have the same family, size and hash: build them with the same --keys-expected. The union is "
      "exactly the filter of all the keys. The intersection holds every key that is in all of them, and answers perhaps "
-     "somewhat more often than a filter made of those keys alone.",
+     "somewhat more often than a filter made of those keys alone. Files of shards (build --shards) become one file.",
      kMerge, &merge_command},
     {"fold", "halve a filter",
      "The result is exactly the filter that the same keys would have made at half the size, so its false-positive "
@@ -170,6 +183,17 @@ constexpr Command kCommands[] = {
      "How many bits a key the filters of each level should have, so that a lookup of an absent key reads as few tables "
      "in vain as the memory allows; beside it, the same bits a key on every level.",
      kAllocate, &allocate_command},
+    {"push", "put a filter file into a Redis server",
+     "Streams a filter into a key, with LOADCHUNK: of format redisbloom-bf or redisbloom-cf, or a line filter of ours, "
+     "which becomes one of LAYOUT LINE (its keys must be bytes, not numbers: --keys-as u64 is hashed otherwise). The "
+     "key appears, or is replaced, only when the filter is whole. A file of shards (build --shards) becomes the keys "
+     "NAME:{0}, NAME:{1} and so on, spread over the nodes of a cluster, and NAME:shards says how many there are.",
+     kPush, &push_command},
+    {"pull", "get a filter out of a Redis server",
+     "Streams the filter of a key into a file, with SCANDUMP: of format redisbloom-bf or redisbloom-cf, or a line "
+     "filter of ours if it is of LAYOUT LINE and has not grown. The file appears only when it is whole. Keys that are "
+     "added meanwhile may or may not be in it.",
+     kPull, &pull_command},
     {"bench", "measure the families on this machine", "", kBench, &bench_command},
     {"man", "print the man page", "", {}, &man_command, true},
     {"completion", "print a shell's completions", "", {}, &completion_command, true},

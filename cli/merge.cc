@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "any_file.h"
 #include "command.h"
 #include "options.h"
+#include "perhaps/shards.h"
 #include "print.h"
 
 namespace perhaps::cli {
@@ -17,8 +19,42 @@ struct Options {
   bool json = false;
 };
 
+// Files of shards of one partition become one file; each shard is in one of them.
+int join(const Options& options) {
+  if (options.intersect) fail("--intersect: shards have no keys in common");
+  std::vector<std::unique_ptr<FileBytes>> files;
+  std::vector<Shard> shards;
+  std::uint64_t count = 0;
+  for (const std::string& path : options.filters) {
+    files.push_back(std::make_unique<FileBytes>(path));
+    const Shards one = take(Shards::over(files.back()->bytes(), path));
+    if (count != 0 && one.count() != count) {
+      fail("{} and {} cannot be merged: {} and {} shards", options.filters.front(), path, count, one.count());
+    }
+    count = one.count();
+    shards.insert(shards.end(), one.here().begin(), one.here().end());
+  }
+  std::ranges::sort(shards, {}, &Shard::index);
+  const auto twice = std::ranges::adjacent_find(shards, {}, &Shard::index);
+  if (twice != shards.end()) fail("shard {} is in two of these files", twice->index);
+  {
+    const Saving saving;
+    take(write_shards(options.output, count, shards));
+  }
+  if (options.json) {
+    Json json;
+    json.add("file", options.output).add("filters", static_cast<std::uint64_t>(options.filters.size()));
+    json.add("shards", count).add("shards_here", std::uint64_t{shards.size()});
+    Out().write(json.text() + "\n");
+  } else {
+    Out().write(fmt::format("{}: {} of {} shards\n", options.output, shards.size(), count));
+  }
+  return kYes;
+}
+
 int run(const Options& options) {
   check_output(options.output);
+  if (is_shards(FileBytes(options.filters.front()).bytes())) return join(options);
   std::unique_ptr<AnyMutable> result;
   Record record;
   std::uint64_t fewest = UINT64_MAX;

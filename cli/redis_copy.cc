@@ -1,161 +1,338 @@
-// perhaps-push and perhaps-pull: filters between files and a Redis server. Each is found as a command of `perhaps`; the
-// name under which the program runs says which it is.
+// perhaps push, perhaps pull: filters between files and a Redis server.
 //
-// A file travels as RedisBloom's own stream: the header and pieces of 16 MiB at most, so that neither side holds a
-// filter twice and none is too large for one reply.
+// A filter travels as RedisBloom's own stream: the header and pieces of 16 MiB at most, so that neither side holds it
+// twice and none is too large for one reply. A line container travels as the one link of a LAYOUT LINE filter, whose
+// table has the same bytes.
+//
+// A key is filled under another name of its slot, which the server forgets by itself after a while, and renamed when it
+// is whole.
 #include <algorithm>
-#include <cstdio>
-#include <fstream>
-#include <iterator>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <optional>
 
+#include "any_file.h"
+#include "command.h"
 #include "options.h"
-#include "perhaps/format.h"
+#include "perhaps/container.h"
+#include "perhaps/shards.h"
 #include "print.h"
-#include "redis_client.h"
+#include "redis_filter.h"
 
 namespace perhaps::cli {
 namespace {
 
-struct Options {
+constexpr std::uint64_t kChunkBytes = std::uint64_t{16} << 20;
+struct PushOptions {
   std::string file;
   std::string url;
+  std::uint64_t shards = 0;
   bool replace = false;
 };
 
-std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
-
-std::uint64_t number_at(Bytes bytes, std::size_t at) {
-  std::uint64_t number;
-  std::memcpy(&number, bytes.data() + at, sizeof number);
-  return number;
-}
-
-void expect_ok(const RedisReply& reply, const RedisUrl& url) {
-  if (reply.kind == '-') fail("{}: {}", url.key, reply.text);
-}
-
-int push(const Options& options) {
-  std::ifstream in(options.file, std::ios::binary);
-  if (!in) fail("{}: cannot be read", options.file);
-  const std::vector<char> raw((std::istreambuf_iterator<char>(in)), {});
-  const format::Source source{.bytes = std::as_bytes(std::span(raw)), .file_name = options.file};
-  const format::Opened opened = take(format::open(source));
-  const bool bloom = opened.format == "redisbloom-bf";
-  if (!bloom && opened.format != "redisbloom-cf") {
-    fail(
-        "{}: {}: Redis takes redisbloom-bf and redisbloom-cf; `perhaps build --format redisbloom-bf` makes one of keys",
-        options.file, opened.format);
-  }
-  const format::Codec& codec = *format::find(opened.format);
-  format::Params params(codec);
-  take(params.set("form", "stream"));
-  const auto stream = take(format::convert(source, opened, codec, params));
-  if (stream.bytes.empty()) fail("{}: holds no items: nothing to push", options.file);
-
-  RedisClient client{RedisUrl(options.url)};
-  const std::string& key = client.url().key;
-  const RedisReply there = client.call({"EXISTS", key});
-  expect_ok(there, client.url());
-  // It becomes visible under its name only when it is whole.
-  const std::string part = key.find('{') == std::string::npos ? "{" + key + "}:push" : key + ":push";
-  if (there.number != 0 && !options.replace) fail("{}: exists (--replace to put this one in its place)", key);
-  expect_ok(client.call({"DEL", part}), client.url());
-  std::uint64_t chunks = 0;
-  for (Bytes rest = stream.bytes; rest.size() >= 16; ++chunks) {
-    const std::string iterator = std::to_string(number_at(rest, 0));
-    const std::uint64_t size = number_at(rest, 8);
-    expect_ok(client.call({bloom ? "BF.LOADCHUNK" : "CF.LOADCHUNK", part, iterator, text_of(rest.subspan(16, size))}),
-              client.url());
-    rest = rest.subspan(16 + size);
-  }
-  expect_ok(client.call({"RENAME", part, key}), client.url());
-  Out().write(fmt::format("{}: {} as {}, {} bytes in {} pieces\n", key, options.file, opened.format,
-                          grouped(std::uint64_t{stream.bytes.size()}), chunks));
-  return kYes;
-}
-
-int pull(const Options& options) {
-  RedisClient client{RedisUrl(options.url)};
-  const std::string& key = client.url().key;
-  const RedisReply type = client.call({"TYPE", key});
-  expect_ok(type, client.url());
-  const bool bloom = type.text == "MBbloom--";
-  if (!bloom && type.text != "MBbloomCF") {
-    fail("{}: {}", key,
-         type.text == "none" ? "no such key" : fmt::format("of type {}, no filter of RedisBloom", type.text));
-  }
-  // Beside the file, and in its place when it is whole.
-  const std::string part = options.file + ".part";
-  std::ofstream out(part, std::ios::binary | std::ios::trunc);
-  std::uint64_t bytes = 0;
-  const auto put = [&](std::uint64_t number) { out.write(reinterpret_cast<const char*>(&number), sizeof number); };
-  for (std::string iterator = "0";;) {
-    const RedisReply reply = client.call({bloom ? "BF.SCANDUMP" : "CF.SCANDUMP", key, iterator});
-    if (reply.kind == '-' || reply.items.size() != 2) {
-      std::remove(part.c_str());
-      fail("{}: {}", key, reply.kind == '-' ? reply.text : "not what SCANDUMP answers");
-    }
-    if (reply.items[0].number == 0) break;
-    iterator = std::to_string(reply.items[0].number);
-    put(static_cast<std::uint64_t>(reply.items[0].number));
-    put(reply.items[1].text.size());
-    out.write(reply.items[1].text.data(), static_cast<std::streamsize>(reply.items[1].text.size()));
-    bytes += 16 + reply.items[1].text.size();
-  }
-  out.close();
-  if (!out || std::rename(part.c_str(), options.file.c_str()) != 0) {
-    std::remove(part.c_str());
-    fail("{}: cannot be written", options.file);
-  }
-  Out().write(
-      fmt::format("{}: {} as redisbloom-{}, {} bytes\n", options.file, key, bloom ? "bf" : "cf", grouped(bytes)));
-  return kYes;
-}
-
-Command::Run push_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
-  app.add_option("file", options->file, "A file of format redisbloom-bf or redisbloom-cf")
-      ->type_name("FILE")
-      ->required();
-  app.add_option("url", options->url, "redis://[[user]:password@]host[:port]/key")->type_name("URL")->required();
-  app.add_flag("--replace", options->replace, "Take the place of a key that is there");
-  return [options] { return push(*options); };
-}
-
-Command::Run pull_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
-  app.add_option("url", options->url, "redis://[[user]:password@]host[:port]/key")->type_name("URL")->required();
-  app.add_option("-o,--output", options->file, "The file to write")->type_name("FILE")->required();
-  return [options] { return pull(*options); };
-}
-
-constexpr std::string_view kPushExamples[] = {"perhaps push seen.bf redis://localhost/seen"};
-constexpr std::string_view kPullExamples[] = {"perhaps pull redis://localhost/seen -o seen.bf"};
-
-constexpr Command kCommands[] = {
-    {"push", "put a filter file into a Redis server",
-     "Streams a file of format redisbloom-bf or redisbloom-cf into a key, with LOADCHUNK. The key appears, or is "
-     "replaced, only when the filter is whole. In a cluster any node may be named.",
-     kPushExamples, &push_command},
-    {"pull", "get a filter out of a Redis server",
-     "Streams the filter of a key into a file of format redisbloom-bf or redisbloom-cf, with SCANDUMP. The file "
-     "appears only when it is whole. Keys that are added meanwhile may or may not be in it.",
-     kPullExamples, &pull_command},
+struct PullOptions {
+  std::string url;
+  std::string file;
 };
 
-int run(int argc, char** argv) {
-  return run_command(kCommands[std::string_view(argv[0]).ends_with("pull") ? 1 : 0], argc, argv);
+std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+Bytes bytes_at(const std::string& text) { return bytes_of(std::string_view(text)); }
+
+// The header of a LAYOUT LINE filter of one link, as SCANDUMP gives it: RedisBloom's, with an option of our own.
+//   0 items u64 | 8 links u32 | 12 options u32 | 16 growth u32
+//   20 bytes u64 | 28 bits u64 | 36 items u64 | 44 rate f64 | 52 bits an item f64 | 60 probes u32 | 64 capacity u64
+//   72 zero u8
+struct LineHeader {
+  static constexpr std::size_t kBytes = 73;
+  static constexpr std::uint32_t kLine = 16;
+  static constexpr std::uint32_t kFixed = 8;
+  static constexpr std::uint32_t kGrowth = 2;
+
+  LineShape shape;
+  Record record;
+
+  std::vector<std::byte> bytes() const {
+    // It may grow, and then to twice the rate of its first link.
+    const double rate = std::clamp(shape.fpr(static_cast<double>(record.capacity)), 1e-300, 0.5);
+    const double bits_per_item = static_cast<double>(shape.bits()) / static_cast<double>(record.capacity);
+    std::vector<std::byte> out(kBytes);
+    const auto put = [&](std::size_t at, auto number) { detail::store(out.data() + at, number); };
+    put(0, record.keys);
+    put(8, std::uint32_t{1});
+    put(12, kLine);
+    put(16, kGrowth);
+    put(20, shape.bytes());
+    put(28, shape.bits());
+    put(36, record.keys);
+    put(44, std::bit_cast<std::uint64_t>(rate));
+    put(52, std::bit_cast<std::uint64_t>(bits_per_item));
+    put(60, shape.probes);
+    put(64, record.capacity);
+    return out;
+  }
+
+  static LineHeader from(Bytes header, const std::string& key) {
+    const auto number = [&]<class T>(std::size_t at, T) { return detail::load<T>(header.data() + at); };
+    const std::uint32_t links = header.size() < 20 ? 0 : number(8, std::uint32_t{});
+    if (links > 1) fail("{}: has grown to {} links, and a line filter of ours is one", key, links);
+    LineHeader result;
+    if (links == 1 && header.size() == kBytes && (number(12, std::uint32_t{}) & ~kFixed) == kLine) {
+      const std::uint64_t bits = number(28, std::uint64_t{});
+      result.shape = {.lines = bits / 512, .probes = number(60, std::uint32_t{})};
+      result.record = {.keys = number(36, std::uint64_t{}), .capacity = number(64, std::uint64_t{})};
+      if (result.shape.valid() && result.shape.bits() == bits && number(20, std::uint64_t{}) == result.shape.bytes())
+        return result;
+    }
+    fail("{}: not the header of a line filter", key);
+  }
+};
+
+// Under which a key is filled: in the same slot.
+std::string part_of(const std::string& key) {
+  return key.find('{') == std::string::npos ? "{" + key + "}:push" : key + ":push";
+}
+
+// A filter file as the pieces that LOADCHUNK takes.
+class Pieces {
+ public:
+  // `bytes` must outlive *this.
+  Pieces(const std::string& name, Bytes bytes) {
+    if (is_container(bytes)) {
+      of_container(name, bytes);
+      return;
+    }
+    const format::Source source{.bytes = bytes, .file_name = name};
+    const format::Opened opened = take(format::open(source));
+    format = opened.format;
+    if (format != "redisbloom-bf" && format != "redisbloom-cf") {
+      fail(
+          "{}: {}: Redis takes redisbloom-bf, redisbloom-cf and line filters of our own; `perhaps build --format "
+          "redisbloom-bf` makes one of keys",
+          name, format);
+    }
+    if (bytes.empty()) fail("{}: holds no items: nothing to push", name);
+    command = format == "redisbloom-bf" ? "BF.LOADCHUNK" : "CF.LOADCHUNK";
+    if (bytes.front() != std::byte{1}) {  // what DUMP answers
+      const format::Codec& codec = *format::find(format);
+      format::Params params(codec);
+      take(params.set("form", "stream"));
+      stream_ = take(format::convert(source, opened, codec, params)).bytes;
+      bytes = stream_;
+    }
+    while (bytes.size() >= 16) {
+      const auto iterator = detail::load<std::uint64_t>(bytes.data());
+      const auto size = detail::load<std::uint64_t>(bytes.data() + 8);
+      if (iterator == 0) break;  // the last answer of SCANDUMP
+      all.push_back({iterator, bytes.subspan(16, size)});
+      bytes = bytes.subspan(16 + size);
+    }
+  }
+  Pieces(const Pieces&) = delete;
+
+  struct Piece {
+    std::uint64_t iterator;
+    Bytes bytes;
+  };
+  std::string format;
+  std::string command;
+  std::vector<Piece> all;
+
+  std::uint64_t size() const noexcept {
+    std::uint64_t total = 0;
+    for (const Piece& piece : all) total += piece.bytes.size();
+    return total;
+  }
+
+ private:
+  void of_container(const std::string& name, Bytes bytes) {
+    auto opened = File::over(bytes, {}, name);
+    if (!opened && opened.error().code == Errc::bad_key) fail("{}: keyed, and a server hashes without a secret", name);
+    const File file = take(std::move(opened));
+    if (file.header().kind != Kind::line)
+      fail("{}: a {} filter: a server has line filters only (LAYOUT LINE)", name, name_of(file.header().kind));
+    const auto view = file.as<LineBloomView>();
+    if (!view || view->hasher().seed() != 0) {
+      fail("{}: hashed with {}{}, and a server hashes with {} without a seed", name, name_of(file.header().scheme),
+           view ? fmt::format(" and seed {}", view->hasher().seed()) : "", Hash::name);
+    }
+    Record record = file.header().record;
+    if (record.capacity == 0) record.capacity = std::max<std::uint64_t>(1, record.keys);
+    stream_ = LineHeader{view->shape(), record}.bytes();
+    format = "line";
+    command = "BF.LOADCHUNK";
+    all.push_back({1, stream_});
+    const Bytes table = file.header().sections[0].bytes;
+    for (std::uint64_t at = 0; at < table.size();) {
+      const Bytes piece = table.subspan(at, std::min<std::uint64_t>(kChunkBytes, table.size() - at));
+      at += piece.size();
+      all.push_back({1 + at, piece});
+    }
+  }
+
+  std::vector<std::byte> stream_;
+};
+
+void load(Redis& redis, const Pieces& pieces, const std::string& key, Progress& progress) {
+  const std::string part = part_of(key);
+  redis.must({"DEL", part});
+  for (const Pieces::Piece& piece : pieces.all) {
+    redis.must({pieces.command, part, std::to_string(piece.iterator), text_of(piece.bytes)});
+    redis.must({"EXPIRE", part, "600"});
+    progress.advance(piece.bytes.size(), 0);
+  }
+  redis.must({"PERSIST", part});
+  redis.must({"RENAME", part, key});
+}
+
+void check_absent(Redis& redis, const std::string& key, bool replace) {
+  if (!replace && redis.must({"EXISTS", key}).number != 0)
+    fail("{}: exists (--replace to put this one in its place)", key);
+}
+
+int push_shards(const PushOptions& options, Redis& redis, const Shards& shards) {
+  const std::string& name = redis.url().key;
+  if (options.shards != 0 && options.shards != shards.count())
+    fail("--shards {}: {} is of {}", options.shards, options.file, shards.count());
+  for (const Shard& shard : shards.here()) check_absent(redis, shard_key(name, shard.index), options.replace);
+  // Whoever comes first says how many there are; those of another number could not be told from these.
+  redis.must({"SET", shards_key(name), std::to_string(shards.count()), "NX"});
+  if (const std::uint64_t said = shards_on(redis, name); said != shards.count())
+    fail("{}: is in {} shards, and {} has {}: delete those and {} first", name, said, options.file, shards.count(),
+         shards_key(name));
+  std::uint64_t bytes = 0;
+  for (const Shard& shard : shards.here()) bytes += shard.bytes.size();
+  Progress progress("pushing", bytes);
+  std::string format;
+  for (const Shard& shard : shards.here()) {
+    const Pieces pieces(fmt::format("{}: shard {}", options.file, shard.index), shard.bytes);
+    format = pieces.format;
+    load(redis, pieces, shard_key(name, shard.index), progress);
+  }
+  Out().write(fmt::format("{}: {} as {}, {} of {} shards, {} bytes\n", name, options.file, format, shards.here().size(),
+                          shards.count(), grouped(bytes)));
+  return kYes;
+}
+
+int push(const PushOptions& options) {
+  const FileBytes file(options.file);
+  std::optional<Shards> shards;
+  if (is_shards(file.bytes())) shards = take(Shards::over(file.bytes(), options.file));
+  if (!shards && options.shards != 0) {
+    fail("--shards {}: {} is one filter, and a filter cannot be split: `perhaps build --shards {}` makes them of keys",
+         options.shards, options.file, options.shards);
+  }
+  std::optional<Pieces> pieces;
+  if (!shards) pieces.emplace(options.file, file.bytes());
+  Redis redis{RedisUrl(options.url)};
+  if (shards) return push_shards(options, redis, *shards);
+  const std::string& key = redis.url().key;
+  if (const std::uint64_t said = shards_on(redis, key); said != 0) fail("{}: is in {} shards", key, said);
+  check_absent(redis, key, options.replace);
+  {
+    Progress progress("pushing", pieces->size());
+    load(redis, *pieces, key, progress);
+  }
+  Out().write(fmt::format("{}: {} as {}, {} bytes in {} pieces\n", key, options.file, pieces->format,
+                          grouped(pieces->size()), pieces->all.size()));
+  return kYes;
+}
+
+// Calls use(iterator, bytes) for every answer of SCANDUMP.
+template <class Use>
+void scan_dump(Redis& redis, std::string_view command, Use use) {
+  const std::string& key = redis.url().key;
+  for (std::string iterator = "0";;) {
+    const RedisReply reply = redis.call({command, key, iterator}, true);
+    if (reply.failed()) fail("{}: {}", key, reply.text);
+    if (reply.items.size() != 2) fail("{}: not what {} answers", key, command);
+    if (reply.items[0].number == 0) return;
+    iterator = std::to_string(reply.items[0].number);
+    use(static_cast<std::uint64_t>(reply.items[0].number), bytes_at(reply.items[1].text));
+  }
+}
+
+std::uint64_t pull_line(Redis& redis, const std::string& path) {
+  const std::string& key = redis.url().key;
+  std::optional<NewContainer> file;
+  Record record;
+  std::uint64_t filled = 0;
+  scan_dump(redis, "BF.SCANDUMP", [&](std::uint64_t iterator, Bytes bytes) {
+    if (iterator == 1) {
+      const LineHeader header = LineHeader::from(bytes, key);
+      record = header.record;
+      file = take(NewContainer::create(path, Header::of<LineLayout>(header.shape, Hash()), header.shape.bytes()));
+      return;
+    }
+    if (!file || bytes.size() > file->section().size() - filled) fail("{}: changed while it was read", key);
+    std::memcpy(file->section().data() + filled, bytes.data(), bytes.size());
+    filled += bytes.size();
+  });
+  if (!file || filled != file->section().size()) fail("{}: changed while it was read", key);
+  const Saving saving;
+  take(file->commit(record));
+  return filled;
+}
+
+std::uint64_t pull_stream(Redis& redis, std::string_view command, const std::string& path) {
+  FileWriter out = take(FileWriter::create(path));
+  scan_dump(redis, command, [&](std::uint64_t iterator, Bytes bytes) {
+    std::array<std::byte, 16> frame;
+    detail::store(frame.data(), iterator);
+    detail::store(frame.data() + 8, std::uint64_t{bytes.size()});
+    take(out.append(frame));
+    take(out.append(bytes));
+  });
+  const Saving saving;
+  take(out.commit());
+  return out.size();
+}
+
+int pull(const PullOptions& options) {
+  check_output(options.file);
+  Redis redis{RedisUrl(options.url)};
+  const std::string& key = redis.url().key;
+  const std::string type = redis.must({"TYPE", key}).text;
+  std::uint64_t bytes = 0;
+  std::string_view as;
+  if (type == "perhapsLB") {
+    bytes = pull_line(redis, options.file);
+    as = "line";
+  } else if (type == "MBbloom--" || type == "MBbloomCF") {
+    bytes = pull_stream(redis, type == "MBbloom--" ? "BF.SCANDUMP" : "CF.SCANDUMP", options.file);
+    as = type == "MBbloom--" ? "redisbloom-bf" : "redisbloom-cf";
+  } else if (const std::uint64_t said = type == "none" ? shards_on(redis, key) : 0; said != 0) {
+    fail("{}: is in {} shards: pull each, {} and so on", key, said, shard_key(key, 0));
+  } else {
+    fail("{}: {}", key, type == "none" ? "no such key" : fmt::format("of type {}: cannot be pulled", type));
+  }
+  Out().write(fmt::format("{}: {} as {}, {} bytes\n", options.file, key, as, grouped(bytes)));
+  return kYes;
 }
 
 }  // namespace
 
-std::span<const Command> commands() noexcept { return kCommands; }
-const Command* find_command(std::string_view name) noexcept {
-  const auto* const found = std::ranges::find(kCommands, name, &Command::name);
-  return found == std::end(kCommands) ? nullptr : found;
+Command::Run push_command(CLI::App& app) {
+  auto options = std::make_shared<PushOptions>();
+  app.add_option("file", options->file, "A filter of format redisbloom-bf or redisbloom-cf, a line filter, or shards")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("url", options->url,
+                 "redis://[[user]:password@]host[:port]/key, or redis-cluster:// to find all nodes from one")
+      ->type_name("URL")
+      ->required();
+  add_count(app, "--shards", options->shards, "N", "The file must be of N shards; default: as it says itself");
+  app.add_flag("--replace", options->replace, "Take the place of keys that are there");
+  return [options] { return push(*options); };
 }
-std::vector<std::string> other_commands() { return {}; }
+
+Command::Run pull_command(CLI::App& app) {
+  auto options = std::make_shared<PullOptions>();
+  app.add_option("url", options->url, "redis://[[user]:password@]host[:port]/key, or redis-cluster://")
+      ->type_name("URL")
+      ->required();
+  app.add_option("-o,--output", options->file, "The file to write")->type_name("FILE")->required();
+  return [options] { return pull(*options); };
+}
 
 }  // namespace perhaps::cli
-
-int main(int argc, char** argv) { return perhaps::cli::run_program(perhaps::cli::run, argc, argv); }

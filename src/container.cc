@@ -461,11 +461,33 @@ Result<void> write_container(const std::string& path, const Header& header) {
   return temp->publish();
 }
 
-Result<void> write_file(const std::string& path, Bytes bytes) {
+struct FileWriter::State {
+  TempFile temp;
+};
+
+FileWriter::FileWriter(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+FileWriter::FileWriter(FileWriter&&) noexcept = default;
+FileWriter::~FileWriter() = default;
+
+Result<FileWriter> FileWriter::create(const std::string& path) {
   auto temp = TempFile::create(path);
   if (!temp) return std::move(temp).error();
-  if (auto done = temp->write(bytes, 0); !done) return done;
-  return temp->publish();
+  return FileWriter(std::make_unique<State>(State{*std::move(temp)}));
+}
+
+Result<void> FileWriter::append(Bytes bytes) {
+  if (auto done = state_->temp.write(bytes, size_); !done) return done;
+  size_ += bytes.size();
+  return {};
+}
+
+Result<void> FileWriter::commit() { return state_->temp.publish(); }
+
+Result<void> write_file(const std::string& path, Bytes bytes) {
+  auto file = FileWriter::create(path);
+  if (!file) return std::move(file).error();
+  if (auto done = file->append(bytes); !done) return done;
+  return file->commit();
 }
 
 // -------------------------------------------------------------------------------------------------------------- File

@@ -25,7 +25,8 @@ RANK = {
         "quotient.h", "window.h", "fuse.h", "ribbon.h", "dense.h"],
     5: ["bulk.h", "algebra.h", "scalable_bloom.h"],                                    # over every family
     6: ["any_filter.h", "allocate.h", "filter_set.h"],                                # family known at run time
-    7: ["container.h", "format.h", "set_index.h", "packed.h", "filter_block.h"],       # bytes on disk
+    7: ["container.h", "format.h", "set_index.h", "packed.h", "filter_block.h",        # bytes on disk
+        "shards.h"],
 }
 RANK_OF = {name: rank for rank, names in RANK.items() for name in names}
 

@@ -58,6 +58,23 @@ struct Header {
 PERHAPS_API Result<void> write_container(const std::string& path, const Header& header);
 // The same promise for any bytes: the file of another system.
 PERHAPS_API Result<void> write_file(const std::string& path, Bytes bytes);
+// And for bytes that come piece by piece. Nothing appears at `path` before commit(), and without it nothing ever does.
+class FileWriter {
+ public:
+  PERHAPS_API static Result<FileWriter> create(const std::string& path);
+  PERHAPS_API FileWriter(FileWriter&&) noexcept;
+  PERHAPS_API ~FileWriter();
+
+  std::uint64_t size() const noexcept { return size_; }
+  PERHAPS_API Result<void> append(Bytes bytes);
+  PERHAPS_API Result<void> commit();  // once
+
+ private:
+  struct State;
+  explicit FileWriter(std::unique_ptr<State> state) noexcept;
+  std::unique_ptr<State> state_;
+  std::uint64_t size_ = 0;
+};
 
 struct OpenOptions {
   // Reads every byte once (some GB/s). Without it, opening takes less than a millisecond at any size, the header is

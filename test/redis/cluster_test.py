@@ -3,6 +3,7 @@
 and no item is lost by a manual failover, a master that is killed, MIGRATE, or slots that move while items come in;
 replicas end with the digests of their masters. Would notice: an item answered no, a digest that differs, a command of
 two slots that is accepted."""
+import contextlib
 import signal
 import subprocess
 import threading
@@ -86,7 +87,9 @@ def nodes(client):
     return found
 
 
-def test_cluster():
+@contextlib.contextmanager
+def six_nodes():
+    """Three masters, three replicas; port -> Server."""
     options = ("--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
                "--cluster-replica-validity-factor", "0", "--appendonly", "no")
     servers = {}
@@ -103,10 +106,15 @@ def test_cluster():
             client = server.client()
             assert wait_for(lambda: b"cluster_state:ok" in client("CLUSTER", "INFO")
                             and sum("slave" in n[1] for n in nodes(client).values()) == 3)
-        body(servers)
+        yield servers
     finally:
         for server in servers.values():
             server.__exit__(None)
+
+
+def test_cluster():
+    with six_nodes() as servers:
+        body(servers)
 
 
 def body(servers):

@@ -1,0 +1,39 @@
+// A filter that is a key of a Redis server, or several keys of a cluster: the shards name:{0} .. name:{N-1}.
+#pragma once
+#include <span>
+#include <string>
+#include <vector>
+
+#include "perhaps/hash.h"
+#include "redis_client.h"
+
+namespace perhaps::cli {
+
+// How the shards of a set are found: the key name:{i} has shard i, and name:shards says how many there are.
+std::string shard_key(std::string_view name, std::uint64_t index);
+std::string shards_key(std::string_view name);
+// 0: nothing says that it has shards. Throws Failure.
+std::uint64_t shards_on(Redis& redis, const std::string& name);
+// Of a type as TYPE answers it: "BF", "CF", or "" if it is no filter.
+std::string_view commands_of(std::string_view type) noexcept;
+
+class RedisFilter {
+ public:
+  // `shards` 0: as the server says. Throws Failure unless every key is there and holds a filter.
+  RedisFilter(const RedisUrl& url, std::uint64_t shards);
+
+  // Bit i % 64 of answers[i / 64] belongs to keys[i]. All nodes at once. Throws Failure, also if a key has gone: a
+  // server answers no for a filter that it does not have.
+  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers);
+
+ private:
+  struct Part {
+    std::string key;
+    std::string type;
+    std::string command;  // BF.MEXISTS
+  };
+  Redis redis_;
+  std::vector<Part> parts_;
+};
+
+}  // namespace perhaps::cli

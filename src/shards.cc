@@ -1,0 +1,121 @@
+// Files of shards; doc/shards.md is the specification.
+#include "perhaps/shards.h"
+
+#include <algorithm>
+#include <array>
+
+#include "hash/checksum.h"
+#include "perhaps/container.h"
+
+namespace perhaps {
+namespace {
+
+using detail::load;
+using detail::store;
+
+constexpr std::array<unsigned char, 8> kMagic = {0x89, 's', 'h', 'a', 'r', 'd', 's', '\n'};
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kUnit = 64;
+
+constexpr std::size_t kVersionAt = 8;
+constexpr std::size_t kZeroAt = 12;
+constexpr std::size_t kCountAt = 16;
+constexpr std::size_t kHereAt = 24;
+constexpr std::size_t kChecksumAt = 32;
+constexpr std::size_t kEntriesAt = 40;
+constexpr std::size_t kEntry = 32;
+
+constexpr std::uint64_t padded(std::uint64_t size) noexcept { return (size + kUnit - 1) / kUnit * kUnit; }
+
+// Of the header up to its last entry, its own field read as zero.
+std::uint64_t header_checksum(Bytes header) noexcept {
+  static constexpr std::array<std::byte, 8> kZero{};
+  Checksum sum;
+  sum.add(header.first(kChecksumAt));
+  sum.add(kZero);
+  sum.add(header.subspan(kEntriesAt));
+  return sum.value();
+}
+
+}  // namespace
+
+bool is_shards(Bytes start) noexcept {
+  return start.size() >= kMagic.size() && std::memcmp(start.data(), kMagic.data(), kMagic.size()) == 0;
+}
+
+Result<Shards> Shards::over(Bytes file, const std::string& name) {
+  const auto bad = [&](Errc code, const std::string& fact) { return Error{code, name + ": " + fact}; };
+  const auto text = [](std::uint64_t n) { return std::to_string(n); };
+  if (!is_shards(file)) return bad(Errc::bad_magic, "not a file of shards");
+  if (file.size() < kEntriesAt) return bad(Errc::truncated, "truncated within the header");
+  const std::byte* const at = file.data();
+  if (const auto version = load<std::uint32_t>(at + kVersionAt); version != kVersion)
+    return bad(Errc::bad_version, "version " + text(version) + ", and this library knows " + text(kVersion));
+  Shards result;
+  result.count_ = load<std::uint64_t>(at + kCountAt);
+  const auto here = load<std::uint64_t>(at + kHereAt);
+  if (result.count_ == 0 || result.count_ > kMostShards || here == 0 || here > result.count_)
+    return bad(Errc::bad_parameter, "damaged header: " + text(here) + " of " + text(result.count_) + " shards");
+  const std::uint64_t header_bytes = kEntriesAt + kEntry * here;
+  if (file.size() < header_bytes) return bad(Errc::truncated, "truncated within the header");
+  if (load<std::uint32_t>(at + kZeroAt) != 0 ||
+      header_checksum(file.first(header_bytes)) != load<std::uint64_t>(at + kChecksumAt))
+    return bad(Errc::bad_checksum, "damaged: the header does not match its checksum");
+
+  std::uint64_t end = header_bytes;
+  for (std::uint64_t i = 0; i < here; ++i) {
+    const std::byte* const entry = at + kEntriesAt + kEntry * i;
+    const auto index = load<std::uint64_t>(entry);
+    const auto offset = load<std::uint64_t>(entry + 8);
+    const auto size = load<std::uint64_t>(entry + 16);
+    if (index >= result.count_ || (i != 0 && index <= result.here_.back().index))
+      return bad(Errc::bad_parameter, "entry " + text(i) + " is of shard " + text(index));
+    if (offset != padded(end)) return bad(Errc::bad_parameter, "shard " + text(index) + " begins at " + text(offset));
+    if (offset > file.size() || size > file.size() - offset)
+      return bad(Errc::truncated, "truncated: shard " + text(index) + " ends at " + text(offset) + " + " + text(size) +
+                                      ", the file has " + text(file.size()));
+    const Bytes padding = file.subspan(end, offset - end);
+    if (std::ranges::any_of(padding, [](std::byte b) { return b != std::byte{0}; }))
+      return bad(Errc::bad_parameter, "bytes before shard " + text(index));
+    const Bytes bytes = file.subspan(offset, size);
+    if (checksum_of(bytes) != load<std::uint64_t>(entry + 24))
+      return bad(Errc::bad_checksum, "damaged: shard " + text(index) + " does not match its checksum");
+    result.here_.push_back({index, bytes});
+    end = offset + size;
+  }
+  if (end != file.size()) return bad(Errc::bad_parameter, text(file.size() - end) + " bytes behind the last shard");
+  return result;
+}
+
+Result<void> write_shards(const std::string& path, std::uint64_t count, std::span<const Shard> shards) {
+  std::vector<std::byte> header(kEntriesAt + kEntry * shards.size());
+  std::byte* const at = header.data();
+  std::memcpy(at, kMagic.data(), kMagic.size());
+  store(at + kVersionAt, kVersion);
+  store(at + kCountAt, count);
+  store(at + kHereAt, std::uint64_t{shards.size()});
+  std::uint64_t end = header.size();
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    assert(shards[i].index < count && (i == 0 || shards[i - 1].index < shards[i].index));
+    std::byte* const entry = at + kEntriesAt + kEntry * i;
+    store(entry, shards[i].index);
+    store(entry + 8, padded(end));
+    store(entry + 16, std::uint64_t{shards[i].bytes.size()});
+    store(entry + 24, checksum_of(shards[i].bytes));
+    end = padded(end) + shards[i].bytes.size();
+  }
+  store(at + kChecksumAt, header_checksum(header));
+
+  auto file = FileWriter::create(path);
+  if (!file) return std::move(file).error();
+  if (auto done = file->append(header); !done) return done;
+  static constexpr std::array<std::byte, kUnit> kZeros{};
+  for (const Shard& shard : shards) {
+    const auto padding = Bytes(kZeros).first(padded(file->size()) - file->size());
+    if (auto done = file->append(padding); !done) return done;
+    if (auto done = file->append(shard.bytes); !done) return done;
+  }
+  return file->commit();
+}
+
+}  // namespace perhaps
