@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
+#include <cstring>
 
 #include "hash/checksum.h"
 #include "perhaps/container.h"

@@ -36,7 +36,9 @@ struct Wish {
   bool expansion_fits() const noexcept { return expansion >= 0 && expansion <= kMostExpansion; }
 };
 
-std::uint64_t now() noexcept { return static_cast<std::uint64_t>(api::Milliseconds()); }
+std::uint64_t now() noexcept {
+  return static_cast<std::uint64_t>(settings.bf_clock != 0 ? settings.bf_clock : api::Milliseconds());
+}
 
 // ------------------------------------------------------------------------------------ what differs between the types
 

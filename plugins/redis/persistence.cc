@@ -188,7 +188,7 @@ void* copy(String*, String*, const void* at) noexcept {
   return twin.release();
 }
 
-// One table at a time, the cursor counts them, so that a call stays short.
+// One table at a time, the cursor counts them, so that a call stays short; one at least, so that it comes to an end.
 template <class Chain>
 int defrag(DefragContext* context, String*, void** at) noexcept {
   using V = Value<Chain>;
@@ -204,8 +204,8 @@ int defrag(DefragContext* context, String*, void** at) noexcept {
     move_list(static_cast<V*>(*at)->chain, move);
   }
   Chain& chain = static_cast<V*>(*at)->chain;
-  for (; next < tables(chain); ++next) {
-    if (next != 0 && api::DefragShouldStop(context) != 0) {
+  for (const unsigned long first = next; next < tables(chain); ++next) {
+    if (next != first && api::DefragShouldStop(context) != 0) {
       api::DefragCursorSet(context, next);
       return 1;
     }

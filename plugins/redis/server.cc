@@ -110,6 +110,7 @@ std::array kSettings = {
             kMostExpansion},
     Setting{"cf-max-expansions", "cf-max-expansions", "CF_MAX_EXPANSIONS", &Settings::cf_max_expansions, nullptr,
             nullptr, 1, 65536},
+    Setting{"bf-clock", "clock", nullptr, &Settings::bf_clock, nullptr, nullptr, 0, kMax, kConfigHidden},
     Setting{"bf-prefetch", "prefetch", nullptr, nullptr, nullptr, &Settings::prefetch, 0, 1, kConfigHidden},
 };
 

@@ -25,6 +25,7 @@ struct Settings {
   long long cf_expansion_factor = 1;
   long long cf_max_expansions = 32;
   long long bf_max_bytes_per_key = 0;  // 0: what is free under maxmemory, or of the machine
+  long long bf_clock = 0;              // not 0: the time in milliseconds, so that a test need not wait for it
   bool prefetch = true;                // off: items one by one, only to measure what batches are worth
 };
 inline Settings settings;
