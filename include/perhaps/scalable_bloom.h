@@ -204,8 +204,8 @@ class ScalableProbes {
 
   ScalableProbes() = default;
   ~ScalableProbes() = default;
-  ScalableProbes(ScalableProbes&&) = default;
-  ScalableProbes& operator=(ScalableProbes&&) = default;
+  ScalableProbes(ScalableProbes&&) noexcept = default;
+  ScalableProbes& operator=(ScalableProbes&&) noexcept = default;
   ScalableProbes(const ScalableProbes&) = default;
   ScalableProbes& operator=(const ScalableProbes&) = default;
 
