@@ -336,7 +336,7 @@ Result<Opened> open_file(const Source& source, const Params& params) {
     opened.notes.push_back("every key is perhaps in it: " + std::to_string(without) +
                            " column chunks have values and no filter, the first is " + first);
   } else if (parts.empty()) {
-    opened.notes.push_back("every key is perhaps in it: no column has a filter");
+    opened.notes.emplace_back("every key is perhaps in it: no column has a filter");
   }
   opened.whole = without != 0 || parts.empty() ? always(true, kName, "without filter") : filter_over(std::move(parts));
   return opened;
