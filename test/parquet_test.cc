@@ -136,6 +136,11 @@ TEST(Parquet, TheOnlyFilterCanBeCutOut) {
   const auto converted = convert({.bytes = file}, *opened(file), parquet(), Params(parquet()));
   ASSERT_TRUE(converted) << converted.error().detail;
   EXPECT_EQ(converted->bytes, a);
+  // A key of the row group without a filter would be denied.
+  const Buffer some = file_of(a, {{{"v", 6, 4}, {"w", 6, 0}}, {{"v", 6, 0}, {"w", 6, 0}}});
+  EXPECT_FALSE(convert({.bytes = some}, *opened(some), parquet(), Params(parquet())));
+  const Buffer other = file_of(a, {{{"v", 6, 4}, {"w", 6, 0}}});
+  EXPECT_TRUE(convert({.bytes = other}, *opened(other), parquet(), Params(parquet())));
 }
 
 TEST(Parquet, AChunkWithoutAFilterMayHaveAnyKey) {

@@ -97,6 +97,7 @@ class SplitBlocks final : public AnyFilter {
     return answers;
   }
   std::uint64_t byte_size() const noexcept override { return bytes_; }
+  bool are_floats() const noexcept { return floats_; }  // any of them: zeros are equal, and NaN may be anywhere
 
   Description describe() const override {
     Description d;
@@ -401,23 +402,24 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   return std::move(out).done();
 }
 
-// Out of a file: the bare filter of its only column chunk, or of the only one of the column asked for.
+// Out of a file: the bare filter of its only column chunk, or of the only one of the column asked for. Other chunks
+// without a filter may have any key, and the bare one would deny it.
 Result<Converted> convert(const Source& source, const Opened& from, const Params& params) {
   if (from.format != kName)
     return bad(Errc::unsupported, from.format, "to parquet: the blocks are others: build it anew from the keys");
-  const std::string end = params.given("column") ? ": column " + std::string(params.word("column")) : std::string();
-  const Entry* found = nullptr;
-  for (const Entry& entry : from.entries) {
-    if (!entry.name.ends_with(end)) continue;
-    if (found != nullptr) {
-      return bad(Errc::unsupported, kName, found->name, " and ", entry.name,
-                 " have a filter each, and a bare one is one of them");
-    }
-    found = &entry;
+  const auto asked = open(source, params);
+  if (!asked) return asked.error();
+  const std::vector<Entry>& entries = asked->entries;
+  if (entries.size() > 1) {
+    return bad(Errc::unsupported, kName, entries[0].name, " and ", entries[1].name,
+               " have a filter each, and a bare one is one of them");
   }
-  if (found == nullptr) return bad(Errc::bad_parameter, kName, "no filter of that column");
-  const Bytes bytes = source.bytes.subspan(found->offset, found->size);
-  return Converted{{bytes.begin(), bytes.end()}, "none"};
+  const auto* const blocks = dynamic_cast<const SplitBlocks*>(asked->whole.get());
+  if (blocks == nullptr)
+    return bad(Errc::unsupported, kName, asked->notes.empty() ? "no filter in it" : asked->notes.front());
+  const Bytes bytes = source.bytes.subspan(entries[0].offset, entries[0].size);
+  return Converted{{bytes.begin(), bytes.end()},
+                   blocks->are_floats() ? "none; that its values are floating-point numbers is not in it" : "none"};
 }
 
 }  // namespace
