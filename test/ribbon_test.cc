@@ -377,9 +377,8 @@ void expect_solved(std::uint32_t columns, std::uint64_t narrow) {
   constexpr std::uint64_t kEquations = 4000;
   constexpr std::uint64_t kWidth = 8 * sizeof(Word);
   constexpr std::uint64_t kSlots = 5120;
-  std::vector<Word> rows(kSlots);
-  std::vector<std::uint32_t> results(kSlots);
-  const ribbon::Banding<Word> banding{rows, results};
+  std::vector<ribbon::Row<Word>> rows(kSlots);
+  const ribbon::Banding<Word> banding{rows};
   const Stream random{kWidth};
   const auto equation = [&](std::uint64_t i) {
     Word with = static_cast<Word>(random.at(3 * i));
@@ -389,8 +388,7 @@ void expect_solved(std::uint32_t columns, std::uint64_t narrow) {
   };
   const auto add = [&](std::uint64_t i, std::uint32_t change) {
     const auto [start, with, result] = equation(i);
-    std::uint64_t slot = 0;
-    return banding.add(start, with, result ^ change, &slot);
+    return banding.add(start, with, result ^ change);
   };
   for (std::uint64_t i = 0; i < kEquations; ++i) ASSERT_EQ(add(i, 0), ribbon::Added::inserted);
   EXPECT_EQ(add(17, 0), ribbon::Added::redundant);
@@ -417,13 +415,17 @@ void expect_solved(std::uint32_t columns, std::uint64_t narrow) {
 }
 
 TEST(RibbonSolver, SolvesTheStandardRibbonOf128Bits) {
-  expect_solved<ribbon::Wide>(7, 13);
-  expect_solved<ribbon::Wide>(32, 1000);
+  with_every_kernel([](const kernel::Row&) {
+    expect_solved<ribbon::Wide>(7, 13);
+    expect_solved<ribbon::Wide>(32, 1000);
+  });
 }
 
 TEST(RibbonSolver, SolvesARibbonOf64Bits) {
-  expect_solved<std::uint64_t>(5, 31);
-  expect_solved<std::uint64_t>(8, 0);
+  with_every_kernel([](const kernel::Row&) {
+    expect_solved<std::uint64_t>(5, 31);
+    expect_solved<std::uint64_t>(8, 0);
+  });
 }
 
 TEST(Ribbon, BytesNeverChange) {
@@ -437,8 +439,11 @@ TEST(Ribbon, BytesNeverChange) {
                                 {1'000, 0.01, 0x3f63672c7a37019b},  {20'000, 1.0 / 256, 0xfd49db042de2c968},
                                 {600'000, 0.01, 0xf1fb2d37670e56a5}};
   for (const Golden& golden : kGolden) {
-    const Ribbon filter = built(random_set(golden.keys + 1, golden.keys), {.fpr = golden.fpr});
-    EXPECT_EQ(Hash()(filter.bytes()).value, golden.bytes) << golden.keys << " keys";
+    const Digests digests = random_set(golden.keys + 1, golden.keys);
+    with_every_kernel([&](const kernel::Row& row) {
+      const Ribbon filter = built(digests, {.fpr = golden.fpr});
+      EXPECT_EQ(Hash()(filter.bytes()).value, golden.bytes) << golden.keys << " keys, " << row.isa;
+    });
   }
   // A set that needs a seed.
   Digests numbers(5000);

@@ -24,7 +24,7 @@
 // the same for every number of threads, every limit of memory and every order of arrival, and a key given a thousand
 // times counts once.
 //
-// Memory, beside the table: 8 bytes a digest (given duplicates included) plus the scratch of a shard for each thread;
+// Memory, beside the table: 8 bytes a digest (given duplicates included) plus the scratch of the shards at work;
 // with `memory` set, that many bytes instead of the 8 a digest, and the file takes up to 16 bytes a digest on disk. The
 // limit holds for digests that are spread as digests are: should all of them fall into one bucket, that bucket is
 // sorted in memory.
@@ -87,6 +87,12 @@ class StaticScratch {
   std::array<Memory, 8> slots_;
 };
 
+// What a shard is built from, and where.
+struct StaticShard {
+  std::span<const std::uint64_t> digests;
+  std::span<std::byte> out;
+};
+
 // A family that is built. Its Shape has, among others, the members `shard_bits` (at most kMaxShardBits, chosen by
 // for_keys from the number of distinct keys) and `table_bytes` (filled in here, and returned by bytes()).
 inline constexpr unsigned kMaxShardBits = 18;
@@ -102,6 +108,8 @@ concept StaticLayout = Layout<L> && std::same_as<typename L::word, std::uint64_t
   noexcept->std::same_as<std::uint64_t>;
   // `digests` ascend and are distinct; `out` has shard_bytes zeros and no alignment beyond 8. Cannot fail.
   L::build_shard(shape, digests, out, scratch);
+  // If it is faster with several at once, in one thread: L::kShardsTogether, and L::build_shards(shape, up to that many
+  // shards, scratch).
 };
 
 namespace detail {
@@ -147,6 +155,11 @@ class StaticFamily {
   virtual void fix_size(std::uint64_t table_bytes) = 0;
   virtual void build_shard(std::span<const std::uint64_t> digests, std::span<std::byte> out,
                            StaticScratch& scratch) const = 0;
+  // At most that many at once; a power of two.
+  virtual std::uint64_t shards_together() const noexcept { return 1; }
+  virtual void build_shards(std::span<const StaticShard> shards, StaticScratch& scratch) const {
+    for (const StaticShard& shard : shards) build_shard(shard.digests, shard.out, scratch);
+  }
   // How many of `digests` the table denies. Other shards may not be there yet.
   virtual std::uint64_t missing(const std::byte* table, std::span<const std::uint64_t> digests) const noexcept = 0;
 
@@ -172,6 +185,17 @@ class StaticFamilyOf final : public StaticFamily {
   void build_shard(std::span<const std::uint64_t> digests, std::span<std::byte> out,
                    StaticScratch& scratch) const override {
     L::build_shard(shape_, digests, out, scratch);
+  }
+  std::uint64_t shards_together() const noexcept override {
+    if constexpr (requires { L::kShardsTogether; }) return L::kShardsTogether;
+    return 1;
+  }
+  void build_shards(std::span<const StaticShard> shards, StaticScratch& scratch) const override {
+    if constexpr (requires { L::build_shards(shape_, shards, scratch); }) {
+      L::build_shards(shape_, shards, scratch);
+    } else {
+      StaticFamily::build_shards(shards, scratch);
+    }
   }
   std::uint64_t missing(const std::byte* table, std::span<const std::uint64_t> digests) const noexcept override {
     std::array<std::uint64_t, 16> answers;

@@ -1,5 +1,6 @@
 // From digests in any order to a table of shards (static.h has the plan). Nothing here knows a family.
 #include <algorithm>
+#include <bit>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -268,14 +269,18 @@ Memory StaticPipeline::State::build(StaticFamily& family) {
   Memory table(offsets.back());
   std::memcpy(table.data(), offsets.data(), offsets.size() * 8);
 
-  // A unit of work is a bucket or a shard, whichever is larger: both are runs of ascending digests. A small set lies
-  // there as a whole, and every shard is a unit.
-  const unsigned unit_bits = is_small() ? shard_bits : std::min(shard_bits, kBucketBits);
+  // A unit of work is a bucket, a shard, or as many shards as are built together, whichever is larger: all are runs of
+  // ascending digests. A small set lies there as a whole.
+  std::uint64_t together = family.shards_together();
+  while (together > 1 && shards / together < options.threads) together /= 2;
+  unsigned unit_bits = shard_bits - std::min(shard_bits, static_cast<unsigned>(std::countr_zero(together)));
+  if (!is_small()) unit_bits = std::min(unit_bits, kBucketBits);
   const std::uint64_t units = std::uint64_t{1} << unit_bits;
   std::atomic<std::uint64_t> next = 0;
   in_threads(static_cast<unsigned>(std::min<std::uint64_t>(options.threads, units)), [&] {
     Words room;
     StaticScratch scratch;
+    std::vector<StaticShard> group;
     for (std::uint64_t unit; (unit = next.fetch_add(1)) < units && !failed;) {
       const std::uint64_t begin_shard = unit << (shard_bits - unit_bits);
       const std::uint64_t end_shard = (unit + 1) << (shard_bits - unit_bits);
@@ -288,17 +293,24 @@ Memory StaticPipeline::State::build(StaticFamily& family) {
         digests = sorted(unit << each, (unit + 1) << each, first_key[end_shard] - begin_key, room);
         if (failed) return;
       }
-      for (std::uint64_t s = begin_shard; s < end_shard; ++s) {
-        const auto own = digests.subspan(first_key[s] - begin_key, first_key[s + 1] - first_key[s]);
-        family.build_shard(own, table.bytes().subspan(offsets[s], offsets[s + 1] - offsets[s]), scratch);
-        const std::uint64_t missing = options.verify ? family.missing(table.data(), own) : 0;
-        if (missing != 0) {
-          return fail(
-              {Errc::bad_checksum, std::string(family.name()) + ": " + std::to_string(missing) + " of the " +
-                                       std::to_string(own.size()) + " keys of shard " + std::to_string(s) +
-                                       " are not in the filter just built; the memory or the program is at fault"});
+      for (std::uint64_t from = begin_shard; from < end_shard; from += group.size()) {
+        group.clear();
+        for (std::uint64_t s = from; s < std::min(from + together, end_shard); ++s) {
+          group.push_back({digests.subspan(first_key[s] - begin_key, first_key[s + 1] - first_key[s]),
+                           table.bytes().subspan(offsets[s], offsets[s + 1] - offsets[s])});
         }
-        advance(own.size());
+        family.build_shards(group, scratch);
+        for (std::size_t i = 0; i < group.size(); ++i) {
+          const auto own = group[i].digests;
+          const std::uint64_t missing = options.verify ? family.missing(table.data(), own) : 0;
+          if (missing != 0) {
+            return fail(
+                {Errc::bad_checksum, std::string(family.name()) + ": " + std::to_string(missing) + " of the " +
+                                         std::to_string(own.size()) + " keys of shard " + std::to_string(from + i) +
+                                         " are not in the filter just built; the memory or the program is at fault"});
+          }
+          advance(own.size());
+        }
       }
     }
   });

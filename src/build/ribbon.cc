@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <optional>
 
 #include "build/ribbon_solver.h"
 
@@ -234,93 +235,308 @@ constexpr std::uint64_t inverse_of(std::uint64_t odd) noexcept {
   return inverse;
 }
 
-// Bands one layer, writes its codes and its solution; returns how many keys were bumped, whose mixed digests are then
-// in `bumped`.
+using Row = ribbon::Row<std::uint64_t>;
+
+// An equation on its way: what is left of it begins at `row`.
+struct Equation {
+  Row* row;
+  std::uint64_t with;
+  std::uint32_t result;
+  std::uint32_t offset;  // of its start in the bucket
+};
+
+// Hands out the equations of a layer one after the other, and keeps the books: which rows they went into, which keys
+// are bumped, the codes. Rows are cleared as their bucket is reached.
 template <class From>
-std::size_t solve_layer(RibbonShape shape, const Layer& layer, From from, std::span<const std::uint64_t> keys,
-                        const ribbon::Banding<std::uint64_t>& banding, std::byte* shard,
-                        std::uint64_t* bumped) noexcept {
-  const std::uint32_t mask = low_bits(shape.columns + (shape.wide != 0));
-  const unsigned bucket_bits = layer.bucket_bits();
-  const std::uint64_t bucket_mask = (std::uint64_t{1} << bucket_bits) - 1;
-  std::byte* codes = shard + std::uint64_t{layer.codes_at} * 8;
-  struct Inserted {
-    std::uint64_t slot;
-    std::uint64_t offset;
-  };
-  std::array<Inserted, 256> inserted;  // a bucket's rows lie in its 128 + 63 slots
-  std::size_t count = 0;
-  std::size_t end = 0;
-  banding.clear();
-  for (std::uint64_t bucket = 0; end < keys.size(); ++bucket) {
-    const std::size_t begin = end;
-    while (end < keys.size() && detail::scale(from.x(keys[end]), layer.starts) >> bucket_bits == bucket) ++end;
-    std::size_t rows = 0;
-    unsigned code = 0;
-    std::size_t first_kept = begin;
-    for (std::size_t i = end; i-- > begin;) {
-      const std::uint64_t start = detail::scale(from.x(keys[i]), layer.starts);
-      const std::uint64_t a = from.mixed(keys[i]);
-      std::uint64_t slot = 0;
-      const ribbon::Added added =
-          banding.add(start, RibbonLayout::coefficients_of(a), RibbonLayout::fingerprint_of(a) & mask, &slot);
-      const std::uint64_t offset = start & bucket_mask;
-      if (added == ribbon::Added::inserted) inserted[rows++] = {slot, offset};
-      if (added != ribbon::Added::inconsistent) continue;
-      const auto threshold = [&] { return layer.thresholds() >> (8 * code) & 0xff; };
-      while (threshold() <= offset) ++code;
-      for (; rows > 0 && inserted[rows - 1].offset < threshold(); --rows) banding.remove(inserted[rows - 1].slot);
-      first_kept = i + 1;
-      while (first_kept < end && (detail::scale(from.x(keys[first_kept]), layer.starts) & bucket_mask) < threshold()) {
-        ++first_kept;
-      }
-      break;
-    }
-    codes[bucket / 4] |= static_cast<std::byte>(code << (bucket % 4 * 2));
-    for (std::size_t i = begin; i < first_kept; ++i) bumped[count++] = from.mixed(keys[i]);
+class LayerBand {
+ public:
+  LayerBand(RibbonShape shape, const Layer& layer, From from, std::span<const std::uint64_t> keys, std::byte* shard,
+            Row* rows, std::uint64_t* bumped) noexcept
+      : layer_(layer),
+        from_(from),
+        keys_(keys),
+        codes_(shard + std::uint64_t{layer.codes_at} * 8),
+        rows_(rows),
+        bumped_(bumped),
+        mask_(low_bits(shape.columns + (shape.wide != 0))),
+        bucket_bits_(layer.bucket_bits()) {
+    std::fill_n(rows_, 64, Row{});
   }
-  banding.solve(shape.columns, layer.narrow, shard + std::uint64_t{layer.blocks_at} * 8);
-  return count;
+  // The first equation, or false: there are no keys.
+  bool begin(Equation& e) noexcept { return open() && next(e); }
+
+  // The equation has come to its end: in an empty row, or in none because nothing is left of it. It becomes the next
+  // one, or false: that was the last.
+  PERHAPS_INLINE bool settle(Equation& e) noexcept {
+    if (e.with == 0) [[unlikely]] {
+      if (e.result != e.row->result) contradicted();
+    } else {
+      *e.row = {e.with, e.result};
+      inserted_[inserted_count_++] = {e.row, prepared_[prepared_count_].offset};
+    }
+    return next(e);
+  }
+
+  // Mixed digests of bumped keys are in `bumped`, which may be `keys` itself.
+  std::size_t bumped_count() const noexcept { return bumped_count_; }
+
+ private:
+  static constexpr std::size_t kPrepared = 192;
+
+  std::uint64_t start_of(std::size_t i) const noexcept { return detail::scale(from_.x(keys_[i]), layer_.starts); }
+  std::uint64_t offset_of(std::uint64_t start) const noexcept {
+    return start & ((std::uint64_t{1} << bucket_bits_) - 1);
+  }
+  Equation equation(std::size_t i, std::uint64_t start) const noexcept {
+    const std::uint64_t a = from_.mixed(keys_[i]);
+    return {rows_ + start, RibbonLayout::coefficients_of(a), RibbonLayout::fingerprint_of(a) & mask_,
+            static_cast<std::uint32_t>(offset_of(start))};
+  }
+
+  PERHAPS_INLINE bool next(Equation& e) noexcept {
+    if (prepared_count_ == 0 && !prepare()) return false;
+    e = prepared_[--prepared_count_];
+    return true;
+  }
+  [[gnu::noinline]] bool prepare() noexcept {
+    // More keys than fit, of a bucket of a set that is not spread.
+    if (unprepared_ > begin_) {
+      const std::size_t first = unprepared_ - std::min(unprepared_ - begin_, kPrepared);
+      for (std::size_t i = first; i < unprepared_; ++i) prepared_[i - first] = equation(i, start_of(i));
+      prepared_count_ = unprepared_ - first;
+      unprepared_ = first;
+      return true;
+    }
+    close();
+    return open();
+  }
+  // The next bucket that has keys.
+  bool open() noexcept {
+    for (; end_ < keys_.size(); ++bucket_) {
+      const std::uint64_t beyond = (bucket_ + 1) << bucket_bits_;
+      std::fill(rows_ + (bucket_ << bucket_bits_) + 64, rows_ + std::min(beyond + 64, 64 * layer_.blocks()), Row{});
+      begin_ = end_;
+      for (; end_ < keys_.size(); ++end_) {
+        const std::uint64_t start = start_of(end_);
+        if (start >= beyond) break;
+        if (end_ - begin_ < kPrepared) prepared_[end_ - begin_] = equation(end_, start);
+      }
+      if (end_ == begin_) continue;
+      first_kept_ = begin_;
+      code_ = 0;
+      inserted_count_ = 0;
+      prepared_count_ = end_ - begin_;
+      unprepared_ = begin_;
+      if (prepared_count_ > kPrepared) {
+        prepared_count_ = 0;
+        unprepared_ = end_;
+        return prepare();
+      }
+      return true;
+    }
+    const std::uint64_t rows = 64 * layer_.blocks();
+    std::fill(rows_ + std::min((bucket_ << bucket_bits_) + 64, rows), rows_ + rows, Row{});
+    return false;
+  }
+  void close() noexcept {
+    codes_[bucket_ / 4] |= static_cast<std::byte>(code_ << (bucket_ % 4 * 2));
+    for (std::size_t i = begin_; i < first_kept_; ++i) bumped_[bumped_count_++] = from_.mixed(keys_[i]);
+    ++bucket_;
+  }
+  // From here to the left all keys of the bucket are bumped, and those that the code takes with them.
+  [[gnu::noinline]] void contradicted() noexcept {
+    const auto threshold = [&] { return layer_.thresholds() >> (8 * code_) & 0xff; };
+    while (threshold() <= prepared_[prepared_count_].offset) ++code_;
+    for (; inserted_count_ > 0 && inserted_[inserted_count_ - 1].offset < threshold(); --inserted_count_) {
+      *inserted_[inserted_count_ - 1].row = {};
+    }
+    first_kept_ = unprepared_ + prepared_count_;
+    while (first_kept_ < end_ && offset_of(start_of(first_kept_)) < threshold()) ++first_kept_;
+    prepared_count_ = 0;
+    unprepared_ = begin_;
+  }
+
+  struct Inserted {
+    Row* row;
+    std::uint32_t offset;
+  };
+  const Layer layer_;
+  const From from_;
+  const std::span<const std::uint64_t> keys_;
+  std::byte* const codes_;
+  Row* const rows_;
+  std::uint64_t* const bumped_;
+  const std::uint32_t mask_;
+  const unsigned bucket_bits_;
+  std::size_t bumped_count_ = 0;
+  // The keys of the bucket are [begin_, end_). They go in from the right to the left, which is what the codes need.
+  std::uint64_t bucket_ = 0;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::size_t unprepared_ = 0;
+  std::size_t prepared_count_ = 0;
+  std::size_t first_kept_ = 0;
+  unsigned code_ = 0;
+  std::size_t inserted_count_ = 0;
+  std::array<Inserted, 256> inserted_;  // a bucket's rows lie in its 128 + 63 slots
+  std::array<Equation, kPrepared> prepared_;
+};
+
+// Reduces the equation by the row that it begins at; false after the last one.
+template <class Bits, class Band>
+PERHAPS_INLINE bool step(Band& band, Equation& e) noexcept {
+  // Rows begin with a one, as equations do: the first one of the sum is at 0 only if the row is empty.
+  std::uint64_t left = e.with ^ e.row->coefficients;
+  asm("" : "+r"(left));  // the compiler would compare the two later and keep them apart until then
+  std::uint64_t ahead;
+  if (Bits::odd_or_zero(left, ahead)) [[unlikely]] {
+    e.with = left;
+    return band.settle(e);
+  }
+  e.result ^= e.row->result;
+  e.with = left >> ahead;
+  e.row += ahead;
+  return true;
 }
 
-bool try_seed(RibbonShape shape, const Plan& plan, std::uint32_t seed, std::span<const std::uint64_t> digests,
-              std::span<std::byte> out, std::span<std::uint64_t> scratch) noexcept {
-  std::ranges::fill(out, std::byte{0});
-  std::uint64_t* now = scratch.data();
-  std::uint64_t* next = now + digests.size();
-  std::uint64_t* rows = next + digests.size();
-  std::size_t left = digests.size();
-  if (seed != 0 || plan.layers == 0) {
-    for (std::size_t i = 0; i < left; ++i) now[i] = RibbonLayout::mixed(digests[i], seed);
+template <class Bits, class Band>
+PERHAPS_INLINE void band_alone(Band& band, Equation e) noexcept {
+  while (step<Bits>(band, e)) {
   }
-  for (std::uint32_t i = 0; i < plan.layers; ++i) {
-    const Layer& layer = plan.layer[i];
-    detail::store(out.data() + RibbonLayout::kHeadBytes + i * RibbonLayout::kLayerBytes, layer);
-    const std::uint64_t slots = 64 * layer.blocks();
-    const ribbon::Banding<std::uint64_t> banding{{rows, slots},
-                                                 {reinterpret_cast<std::uint32_t*>(rows + slots), slots}};
-    if (i == 0 && seed == 0) {
-      left = solve_layer(shape, layer, FromDigests{shape.shard_bits}, digests, banding, out.data(), next);
-    } else {
-      const std::span<std::uint64_t> positions(now, left);
-      for (std::uint64_t& p : positions) p *= RibbonLayout::kLayer[i];
-      std::ranges::sort(positions);
-      left = solve_layer(shape, layer, FromPositions{inverse_of(RibbonLayout::kLayer[i])}, positions, banding,
-                         out.data(), next);
+}
+
+using FirstBand = LayerBand<FromDigests>;
+using FirstBands = std::array<FirstBand*, RibbonLayout::kShardsTogether>;
+
+// The steps of an equation wait for one another, some ten cycles each and 17 of them a key; those of different shards
+// do not. Four in turns take half the time (two: 0.65, six: as four).
+template <class Bits>
+PERHAPS_INLINE void band_together(const FirstBands& bands) noexcept {
+  static_assert(RibbonLayout::kShardsTogether == 4);
+  FirstBand& b0 = *bands[0];
+  FirstBand& b1 = *bands[1];
+  FirstBand& b2 = *bands[2];
+  FirstBand& b3 = *bands[3];
+  // Not in arrays: gcc 12 keeps those in memory.
+  Equation e0{}, e1{}, e2{}, e3{};
+  bool more0 = b0.begin(e0);
+  bool more1 = b1.begin(e1);
+  bool more2 = b2.begin(e2);
+  bool more3 = b3.begin(e3);
+  if (more0 && more1 && more2 && more3) {
+    while ((more0 = step<Bits>(b0, e0)) && (more1 = step<Bits>(b1, e1)) && (more2 = step<Bits>(b2, e2)) &&
+           (more3 = step<Bits>(b3, e3))) {
     }
-    std::swap(now, next);
+  }
+  if (more0) band_alone<Bits>(b0, e0);
+  if (more1) band_alone<Bits>(b1, e1);
+  if (more2) band_alone<Bits>(b2, e2);
+  if (more3) band_alone<Bits>(b3, e3);
+}
+
+// `first` becomes the place of the first one in the word.
+struct PortableBits {
+  static bool odd_or_zero(std::uint64_t word, std::uint64_t& first) noexcept {
+    first = static_cast<std::uint64_t>(std::countr_zero(word));
+    return first - 1 >= 63;
+  }
+};
+#if PERHAPS_RIBBON_BMI2
+struct Bmi2Bits {
+  PERHAPS_RIBBON_WITH_BMI2 static inline bool odd_or_zero(std::uint64_t word, std::uint64_t& first) noexcept {
+    first = _tzcnt_u64(word);
+    return first - 1 >= 63;
+  }
+};
+template <class Band>
+PERHAPS_RIBBON_WITH_BMI2 void band_alone_bmi2(Band& band, const Equation& e) noexcept {
+  band_alone<Bmi2Bits>(band, e);
+}
+PERHAPS_RIBBON_WITH_BMI2 void band_together_bmi2(const FirstBands& bands) noexcept { band_together<Bmi2Bits>(bands); }
+#endif
+
+template <class Band>
+void band_all(Band& band) noexcept {
+  Equation e{};
+  if (!band.begin(e)) return;
+#if PERHAPS_RIBBON_BMI2
+  if (kernel::active().bmi2) return band_alone_bmi2(band, e);
+#endif
+  band_alone<PortableBits>(band, e);
+}
+void band_all_together(const FirstBands& bands) noexcept {
+#if PERHAPS_RIBBON_BMI2
+  if (kernel::active().bmi2) return band_together_bmi2(bands);
+#endif
+  band_together<PortableBits>(bands);
+}
+
+// A shard, the plan for it, and memory to work in.
+struct Work {
+  Plan plan;
+  std::span<const std::uint64_t> digests;
+  std::span<std::byte> out;
+  Row* rows;
+  std::uint64_t* left;  // the keys that no layer has so far
+  std::size_t left_count;
+
+  void solve_rows(RibbonShape shape, std::uint32_t i) const noexcept {
+    const Layer& layer = plan.layer[i];
+    const ribbon::Banding<std::uint64_t> banding{{rows, static_cast<std::size_t>(64 * layer.blocks())}};
+    banding.solve(shape.columns, layer.narrow, out.data() + std::uint64_t{layer.blocks_at} * 8);
+  }
+  FirstBand first_band(RibbonShape shape) const noexcept {
+    return {shape, plan.layer[0], {shape.shard_bits}, digests, out.data(), rows, left};
+  }
+};
+
+// Layers from number `next` on, the dense part and the head.
+bool finish(RibbonShape shape, Work& work, std::uint32_t seed, std::uint32_t next) noexcept {
+  const Plan& plan = work.plan;
+  const std::span<std::byte> out = work.out;
+  for (std::uint32_t i = next; i < plan.layers; ++i) {
+    const std::span<std::uint64_t> positions(work.left, work.left_count);
+    for (std::uint64_t& p : positions) p *= RibbonLayout::kLayer[i];
+    std::ranges::sort(positions);
+    LayerBand<FromPositions> band(shape, plan.layer[i], {inverse_of(RibbonLayout::kLayer[i])}, positions, out.data(),
+                                  work.rows, work.left);
+    band_all(band);
+    work.left_count = band.bumped_count();
+    work.solve_rows(shape, i);
   }
   Dense dense{plan.dense_at * 64, static_cast<std::uint32_t>(plan.dense), static_cast<std::uint32_t>(plan.extra), 0, 0};
-  if (!solve_dense(shape, {now, left}, &dense, out)) return false;
+  if (!solve_dense(shape, {work.left, work.left_count}, &dense, out)) return false;
+  for (std::uint32_t i = 0; i < plan.layers; ++i) {
+    detail::store(out.data() + RibbonLayout::kHeadBytes + i * RibbonLayout::kLayerBytes, plan.layer[i]);
+  }
   out[1] = static_cast<std::byte>(plan.layers);
   out[2] = static_cast<std::byte>(dense.seed);
   out[3] = static_cast<std::byte>(dense.extra_seed);
   // Without keys it has to deny, which it does without slots.
-  detail::store(out.data() + 4, static_cast<std::uint16_t>(left == 0 ? 0 : dense.slots));
-  detail::store(out.data() + 6, static_cast<std::uint16_t>(left == 0 ? 0 : dense.extra));
+  detail::store(out.data() + 4, static_cast<std::uint16_t>(work.left_count == 0 ? 0 : dense.slots));
+  detail::store(out.data() + 6, static_cast<std::uint16_t>(work.left_count == 0 ? 0 : dense.extra));
   detail::store(out.data() + 8, static_cast<std::uint32_t>(plan.dense_at));
   detail::store(out.data() + 12, seed);
   return true;
+}
+
+bool try_seed(RibbonShape shape, Work& work, std::uint32_t seed) noexcept {
+  std::ranges::fill(work.out, std::byte{0});
+  work.left_count = work.digests.size();
+  for (std::size_t i = 0; i < work.left_count; ++i) work.left[i] = RibbonLayout::mixed(work.digests[i], seed);
+  return finish(shape, work, seed, 0);
+}
+
+// Layer 0 was no way to a solution, or there is none.
+void start_over(RibbonShape shape, Work& work) noexcept {
+  std::uint64_t all = work.digests.size();
+  for (const std::uint64_t h : work.digests) all = RibbonLayout::mixed(all ^ h, 0) * RibbonLayout::kLayer[0];
+  for (std::uint32_t i = 0; i < 64; ++i) {
+    const auto seed = static_cast<std::uint32_t>(RibbonLayout::dense_coefficients(all, i, 0) >> 32) | 1;
+    if (try_seed(shape, work, seed)) return;
+  }
+  std::ranges::fill(work.out, std::byte{0});
+  work.out[0] = std::byte{1};
 }
 
 Dense tiny_dense(RibbonShape shape) noexcept {
@@ -334,33 +550,47 @@ std::uint64_t RibbonLayout::shard_bytes(const RibbonShape& shape, std::uint64_t 
   return shape.tiny() ? shape.tiny_bytes() : plan_of(shape, keys).bytes;
 }
 
-std::uint64_t RibbonLayout::scratch_words(const RibbonShape& shape, std::uint64_t keys) noexcept {
-  const Plan plan = plan_of(shape, keys);
-  const std::uint64_t slots = plan.layers == 0 ? 0 : 64 * plan.layer[0].blocks();
-  return 2 * keys + slots + slots / 2;
-}
-
-void RibbonLayout::solve_shard(const RibbonShape& shape, std::span<const std::uint64_t> digests,
-                               std::span<std::byte> out, std::span<std::uint64_t> scratch) noexcept {
+void RibbonLayout::build_shards(const RibbonShape& shape, std::span<const StaticShard> shards, StaticScratch& scratch) {
   if (shape.tiny()) {
-    std::ranges::fill(out, std::byte{0});
-    for (std::size_t i = 0; i < digests.size(); ++i) scratch[i] = mixed(digests[i], 0);
+    const auto [digests, out] = shards[0];
+    const auto all = scratch.room<std::uint64_t>(0, digests.size());
+    std::ranges::transform(digests, all.begin(), [](std::uint64_t h) { return mixed(h, 0); });
     Dense dense = tiny_dense(shape);
-    const bool solved = solve_dense(shape, scratch.first(digests.size()), &dense, out);
+    const bool solved = solve_dense(shape, all, &dense, out);
     out[0] = static_cast<std::byte>(solved ? dense.seed : kMaxSeeds);
     out[1] = static_cast<std::byte>(dense.extra_seed);
     return;
   }
-  const Plan plan = plan_of(shape, digests.size());
-  if (try_seed(shape, plan, 0, digests, out, scratch)) return;
-  std::uint64_t all = digests.size();
-  for (const std::uint64_t h : digests) all = mixed(all ^ h, 0) * kLayer[0];
-  for (std::uint32_t i = 0; i < 64; ++i) {
-    const auto seed = static_cast<std::uint32_t>(dense_coefficients(all, i, 0) >> 32) | 1;
-    if (try_seed(shape, plan, seed, digests, out, scratch)) return;
+  std::array<Work, kShardsTogether> works;
+  std::array<std::optional<FirstBand>, kShardsTogether> bands;
+  FirstBands together{};
+  std::size_t banded = 0;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const auto [digests, out] = shards[i];
+    const Plan plan = plan_of(shape, digests.size());
+    const std::uint64_t slots = plan.layers == 0 ? 0 : 64 * plan.layer[0].blocks();
+    const auto room = scratch.room<std::uint64_t>(i, slots * (sizeof(Row) / 8) + digests.size());
+    works[i] = {plan, digests, out, reinterpret_cast<Row*>(room.data()), room.data() + room.size() - digests.size(), 0};
+    if (plan.layers == 0) continue;
+    together[banded++] = &bands[i].emplace(works[i].first_band(shape));
   }
-  std::ranges::fill(out, std::byte{0});
-  out[0] = std::byte{1};
+  if (banded == kShardsTogether) {
+    band_all_together(together);
+  } else {
+    for (std::size_t i = 0; i < banded; ++i) band_all(*together[i]);
+  }
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    Work& work = works[i];
+    bool solved;
+    if (bands[i]) {
+      work.left_count = bands[i]->bumped_count();
+      work.solve_rows(shape, 0);
+      solved = finish(shape, work, 0, 1);
+    } else {
+      solved = try_seed(shape, work, 0);
+    }
+    if (!solved) start_over(shape, work);
+  }
 }
 
 bool RibbonLayout::dense(const RibbonShape& shape, const std::byte* table, std::uint64_t h) noexcept {

@@ -331,9 +331,8 @@ Result<Buffer> Builder::ribbon(std::optional<std::uint64_t> length) const {
   if (bytes == 0 || bytes > kMostBytes)
     return bad(Errc::bad_parameter, Ribbon128::name, "a length of ", bytes, " bytes");
 
-  std::vector<ribbon::Wide> coefficients(slots);
-  std::vector<std::uint32_t> results(slots);
-  const ribbon::Banding<ribbon::Wide> banding{coefficients, results};
+  std::vector<ribbon::Row<ribbon::Wide>> rows(slots);
+  const ribbon::Banding<ribbon::Wide> banding{rows};
   const auto blocks = static_cast<std::uint32_t>(slots / Ribbon128::kSlots);
   for (std::uint64_t tried = 0; tried < 256; ++tried) {
     const auto seed = static_cast<std::uint8_t>(hashes_.front() + tried);
@@ -341,8 +340,7 @@ Result<Buffer> Builder::ribbon(std::optional<std::uint64_t> length) const {
     if (tried != 0) banding.clear();
     const bool solvable = std::ranges::all_of(hashes_, [&](std::uint64_t h) {
       const auto e = Ribbon128::equation(shape, h);
-      std::uint64_t slot = 0;
-      return banding.add(e.start, e.coefficients, e.result, &slot) != ribbon::Added::inconsistent;
+      return banding.add(e.start, e.coefficients, e.result) != ribbon::Added::inconsistent;
     });
     if (!solvable) continue;
     Writer out;
