@@ -1,6 +1,6 @@
 // Time, and keeping the optimiser from removing what is timed.
 #pragma once
-#include <time.h>
+#include <ctime>
 
 namespace perhaps::bench {
 
