@@ -1,8 +1,10 @@
 // The Redis module inside a host that is this file: any commands in any order, RESTORE of any payload, with memory that
 // runs out. Never a crash, a leak, or a reply that is not one whole reply; what is saved, copied, rewritten to the log
 // or moved is the same filter afterwards.
-//   the input is a list of steps: one byte what, then what it takes (see step())
+//   byte 0    what is there at first (kBeginnings)
+//   the rest  a list of steps: one byte what, then what it takes (see step())
 // No server: the functions of the module interface that it asks for are below, and what they are given is looked at.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
@@ -141,7 +143,7 @@ struct Host {
 Host host;
 
 // Inputs are small: what takes more was promised by a number and believed.
-constexpr std::size_t kMostMemory = std::size_t{8} << 20;
+constexpr std::size_t kMostMemory = std::size_t{2} << 20;
 constexpr std::size_t kFront = 16;
 
 void* take(std::size_t size, bool may_fail) {
@@ -393,12 +395,22 @@ class Input {
     rest_.remove_prefix(taken.size());
     return taken;
   }
+  // A few bytes of it changed, and perhaps its end gone.
+  std::string damaged(std::string text) {
+    for (unsigned edits = byte() % 4; edits != 0 && !text.empty(); --edits) {
+      const std::size_t at = (byte() + 256 * byte()) % text.size();
+      text[at] = static_cast<char>(byte());
+    }
+    if (byte() % 4 == 0) text.resize(text.size() - std::min<std::size_t>(text.size(), byte()));
+    return text;
+  }
   std::string key() { return std::string(1, static_cast<char>('a' + byte() % 3)); }
   std::string word() {
     const unsigned kind = byte();
     if (kind < std::size(kWords)) return std::string(kWords[kind]);
     if (kind < 100) return std::string(bytes(kind % 32));
-    if (kind < 130) return host.last_bulk;
+    if (kind < 120) return host.last_bulk;
+    if (kind < 130) return damaged(host.last_bulk);
     if (kind < 150) return host.last_number;
     if (kind < 180) return std::string(bytes(byte() + 256 * (byte() % 4)));
     return std::to_string(kind - 180);
@@ -408,6 +420,32 @@ class Input {
   std::string_view rest_;
 };
 
+// What is there before the first step: to find the way to each type again and again would take the fuzzer most of its
+// time.
+constexpr std::string_view kBeginnings[] = {
+    "",
+    "bf.reserve a 0.01 20;bf.madd a 1 2 3 4 5 6;bf.reserve b 0.01 20;bf.madd b 7 8 9",
+    "bf.reserve a 0.01 3;bf.madd a 1 2 3 4 5 6 7 8 9 10",
+    "bf.reserve a 0.01 20 LAYOUT LINE;bf.madd a 1 2 3 4 5 6;bf.reserve b 0.01 20 LAYOUT LINE;bf.add b 7",
+    "bf.reserve a 0.01 20 WINDOW 30;bf.madd a 1 2 3 4 5 6",
+    "bf.reserve a 0.01 20 WINDOW 30 SECONDS;bf.madd a 1 2 3 4 5 6",
+    "cf.reserve a 16;cf.insert a ITEMS 1 2 3 4 5 6 6 6;cf.reserve b 8 EXPANSION 2 BUCKETSIZE 1;cf.add b 1",
+    "cf.reserve a 4;cf.insert a ITEMS 1 2 3 4 5 6 7 8 9 10;cf.del a 3",
+};
+
+void begin(std::string_view text) {
+  while (!text.empty()) {
+    std::string_view command = text.substr(0, text.find(';'));
+    text.remove_prefix(std::min(text.size(), command.size() + 1));
+    std::vector<std::string> words;
+    while (!command.empty()) {
+      words.emplace_back(command.substr(0, command.find(' ')));
+      command.remove_prefix(std::min(command.size(), words.back().size() + 1));
+    }
+    host.call(host.command_named(words.front()), words);
+  }
+}
+
 void save_and_load(const std::string& name) {
   const auto found = host.keys.find(name);
   if (found == host.keys.end()) return;
@@ -415,9 +453,8 @@ void save_and_load(const std::string& name) {
   const std::string before = host.digest(found->second);
   Io io{.in = {}};
   type->methods.rdb_save(&io, at);
-  Io back{.in = io.out};
   const std::string saved = io.out;
-  back.in = saved;
+  Io back{.in = saved};
   void* const again = type->methods.rdb_load(&back, 4);
   if (again == nullptr) return;  // no memory
   demand(back.in.empty() && host.digest({type, again}) == before);
@@ -474,6 +511,22 @@ void restore(Input& input) {
   host.keys[name] = {type->second, value};
 }
 
+// What was saved, and came back damaged.
+void restore_damaged(Input& input) {
+  const auto found = host.keys.find(input.key());
+  if (found == host.keys.end()) return;
+  DataType* const type = found->second.type;
+  Io io{.in = {}};
+  type->methods.rdb_save(&io, found->second.at);
+  const std::string saved = input.damaged(io.out);
+  Io back{.in = saved};
+  const std::string name = input.key();
+  void* const value = type->methods.rdb_load(&back, 4);
+  if (value == nullptr) return;
+  host.erase(name);
+  host.keys[name] = {type, value};
+}
+
 void step(Input& input) {
   const unsigned what = input.byte();
   if (what < 200) {
@@ -484,8 +537,9 @@ void step(Input& input) {
   }
   switch (what % 8) {
     case 0:
-    case 1:
       return restore(input);
+    case 1:
+      return restore_damaged(input);
     case 2:
       return save_and_load(input.key());
     case 3: {
@@ -527,6 +581,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   host.last_bulk.clear();
   host.last_number = "0";
   Input input({reinterpret_cast<const char*>(data), size});
+  begin(kBeginnings[input.byte() % std::size(kBeginnings)]);
   for (int steps = 0; steps < 200 && !input.empty(); ++steps) step(input);
   while (!host.keys.empty()) host.erase(host.keys.begin()->first);
   demand(host.allocated == 0 && host.blocks == 0);

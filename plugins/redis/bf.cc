@@ -242,7 +242,7 @@ void add_items(const Call& call, int first, V& value, const Wish* made_from, boo
   Changed changed(call, first);
   std::uint64_t replies = 0;
   bool stopped = false;
-  in_batches(call, first, chain, [&](int from, auto hashes) {
+  in_batches(call, first, chain, false, [&](int from, auto hashes) {
     if (stopped) return;
     if (ahead && hashes.size() > 1)
       for (const auto& h : hashes) chain.prefetch(h);
