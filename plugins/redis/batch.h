@@ -9,8 +9,8 @@
 
 namespace perhaps::redis {
 
-// Calls use(first argument of the batch, hashes) for at most kBatch items at a time. `ahead`: what an item reads first is
-// on its way while the next is hashed.
+// Calls use(first argument of the batch, hashes) for at most kBatch items at a time. `ahead`: what an item reads first
+// is on its way while the next is hashed.
 template <class Chain, class Use>
 void in_batches(const Call& call, int first, const Chain& chain, bool ahead, Use use) {
   std::array<decltype(chain.hash(Bytes{})), kBatch> hashes;
