@@ -33,11 +33,14 @@
 // The bytes. A table is a directory of shards (static.h) and their tables; numbers are little-endian, places count
 // words of 8 bytes from the beginning of the shard:
 //
-//   shard  | head 16 | layer 0: 16 | .. | pad | blocks, then codes, of layer 0 | of layer 1 | .. | dense | pad |
+//   shard  | head 16 | layer 0: 16 | .. | codes of layer 0 | of layer 1 | .. | pad | blocks of layer 0 | of layer 1 |
+//          | .. | dense | pad |
 //   head   | every 1 | layers 1 | dense seed 1 | extra seed 1 | dense slots 2 | extra slots 2 |
 //          | place of dense 4 | seed 4 |
 //   layer  | starts 4 | narrow 4 | place of its blocks 4 | place of its codes 4 |
 //   `every` = 1: the shard answers *perhaps* to everything.  The first pad puts layer 0 on a cache line of the table.
+//   Codes are next to the head because every lookup reads both: one page a shard instead of two (a batch at 1e8 keys:
+//   median 32 ns, not 37; best rounds alike). One shard of up to 8192 keys: no pads, codes behind their blocks.
 //
 //   dense  | chunk 0 | chunk 1 | .. | extra column |     a run of bits, lowest first; chunk q has min(64, slots - 64 q)
 //          slots, and holds column 0, column 1, .. of them one after the other. A key has coefficient words c_0 .. c_3

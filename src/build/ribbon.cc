@@ -52,7 +52,13 @@ Plan plan_of(RibbonShape shape, std::uint64_t keys) noexcept {
   plan.dense = RibbonShape::dense_slots(left);
   plan.extra = shape.extra_slots(left);
   std::uint64_t at = (RibbonLayout::kHeadBytes + RibbonLayout::kLayerBytes * plan.layers) / 8;
-  if (shape.shard_bits != 0 || keys > 8192) {
+  const auto put_codes = [&at](Layer& layer) {
+    layer.codes_at = static_cast<std::uint32_t>(at);
+    at += layer.code_words();
+  };
+  const bool large = shape.shard_bits != 0 || keys > 8192;
+  if (large) {
+    for (std::uint32_t i = 0; i < plan.layers; ++i) put_codes(plan.layer[i]);
     // On a line of the table, given that the directory and whole lines of other shards are before this one.
     const std::uint64_t before = detail::directory_bytes(shape.shard_bits) / 8;
     while ((before + at) % (kLineBytes / 8) != 0) ++at;
@@ -67,8 +73,7 @@ Plan plan_of(RibbonShape shape, std::uint64_t keys) noexcept {
             : static_cast<std::uint64_t>((Product{layer.starts} * ((std::uint64_t{1} << 32) - shape.wide)) >> 38));
     layer.blocks_at = static_cast<std::uint32_t>(at);
     at += layer.words(layer.blocks(), shape.columns);
-    layer.codes_at = static_cast<std::uint32_t>(at);
-    at += layer.code_words();
+    if (!large) put_codes(layer);
   }
   plan.dense_at = at;
   at += words_of_bits(plan.dense * shape.columns + plan.extra);
