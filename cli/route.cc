@@ -83,7 +83,7 @@ void add_sets(SetIndex& index, const std::vector<NamedKeys>& sets, std::vector<s
       Bloom& filter = filters.emplace_back(index.shape().column);
       for (const std::uint64_t digest : digests[i]) filter.insert(Digest<Hash>::made_by(Hash(), digest));
       columns.push_back({sets[i].name, digests[i].size(), filter.bytes()});
-      if (digests[i].size() > 0 && index.shape().column.fpr(static_cast<double>(digests[i].size())) > 0.5) {
+      if (!digests[i].empty() && index.shape().column.fpr(static_cast<double>(digests[i].size())) > 0.5) {
         warn(fmt::format("{}: {} keys are too many for an index of this size", sets[i].name,
                          grouped(std::uint64_t{digests[i].size()})));
       }
