@@ -120,6 +120,38 @@ std::uint32_t Dense::solve(std::span<const std::uint64_t> digests, Shape shape, 
   return kNoSeed;
 }
 
+std::uint64_t Dense::bits_at(Bytes bytes, std::uint64_t bit) noexcept {
+  const std::byte* const at = bytes.data();
+  if (bytes.size() >= 8) {
+    const std::uint64_t from = std::min<std::uint64_t>(bit / 8, bytes.size() - 8);
+    const std::uint64_t word = detail::load<std::uint64_t>(at + from) >> (bit - from * 8);
+    const std::uint64_t ninth = bit / 8 + 8;
+    return ninth < bytes.size() ? word | std::to_integer<std::uint64_t>(at[ninth]) << 1 << (63 - bit % 8) : word;
+  }
+  // Two loads that overlap: a copy of unknown length is a call.
+  const std::uint64_t word =
+      bytes.size() >= 4
+          ? detail::load<std::uint32_t>(at) | std::uint64_t{detail::load<std::uint32_t>(at + bytes.size() - 4)}
+                                                  << 8 * (bytes.size() - 4)
+          : detail::load<std::uint16_t>(at) | std::to_integer<std::uint64_t>(at[bytes.size() - 1])
+                                                  << 8 * (bytes.size() - 1);
+  return word >> bit;
+}
+
+bool Dense::ask_each(Bytes bytes, Columns columns, Head head, std::uint64_t h) noexcept {
+  const Shape shape = Shape::of(head.slots, columns.size + kHeadBytes);
+  const Equation key(h, head.seed, shape);
+  std::uint64_t bit = 8 * columns.from;
+  for (std::uint32_t j = 0; j < shape.columns;) {
+    std::uint32_t wrong = 0;
+    for (const std::uint32_t end = std::min(shape.columns, j + 4); j < end; ++j, bit += shape.slots) {
+      wrong |= parity(bits_at(bytes, bit) & key.coefficients) ^ key.fingerprint >> j;
+    }
+    if ((wrong & 1) != 0) return false;
+  }
+  return !key.is_extra || parity(bits_at(bytes, bit) & key.extra_coefficients) == key.extra_bit;
+}
+
 void Dense::build(std::span<const std::uint64_t> digests, std::span<std::byte> out) noexcept {
   assert(out.size() >= kHeadBytes);
   const Shape shape = Shape::of(digests.size(), out.size());
@@ -130,50 +162,52 @@ void Dense::build(std::span<const std::uint64_t> digests, std::span<std::byte> o
 
 bool DenseGroups::build(std::span<const std::uint64_t> digests, std::size_t bytes, std::vector<std::byte>& out) {
   constexpr std::size_t kMean = 44;
-  std::size_t groups = (digests.size() + kMean - 1) / kMean;
+  std::size_t groups = std::max<std::size_t>((digests.size() + kMean - 1) / kMean, 2);
   std::array<std::size_t, kMaxGroups> keys;
   // One group too many for its slots: one more, until all fit.
   for (;; ++groups) {
-    if (groups == 0 || groups > kMaxGroups || bytes < kTailBytes + 2 * groups) return false;
+    if (groups > kMaxGroups || bytes < kTailBytes + groups + std::max<std::size_t>(groups, 8)) return false;
     keys.fill(0);
     for (const std::uint64_t digest : digests) ++keys[detail::scale(digest, groups)];
     if (*std::max_element(keys.begin(), keys.end()) <= Dense::kMaxKeys) break;
   }
   const std::size_t density =
       std::min<std::size_t>((bytes - kTailBytes - 2 * groups) * 128 / digests.size(), Dense::kMaxColumns * 16);
-  std::vector<std::byte> heads;
+  std::array<std::byte, kMaxGroups> seeds{};
+  std::array<std::byte, kMaxGroups> slots{};
+  std::size_t slots_so_far = 0;
+  const std::size_t begin = out.size();
   for (std::size_t group = 0, from = 0; group < groups; from += keys[group++]) {
-    std::uint32_t seed = 0;
-    auto slots = static_cast<std::byte>(keys[group]);
-    if (keys[group] != 0) {
-      const std::size_t size = keys[group] * density / 128;
-      const auto shape = Dense::Shape::of(keys[group], size + Dense::kHeadBytes);
-      out.resize(out.size() + size);
-      seed = Dense::solve(digests.subspan(from, keys[group]), shape, std::span(out).last(size));
-      if (seed == Dense::kNoSeed) {
-        out.resize(out.size() - size);
-        slots = std::byte{kEvery};
-      }
+    if (keys[group] == 0) continue;
+    const std::size_t end = (slots_so_far + keys[group]) * density / 128;
+    const std::size_t size = end - slots_so_far * density / 128;
+    const auto shape = Dense::Shape::of(keys[group], size + Dense::kHeadBytes);
+    out.resize(begin + end);
+    const std::uint32_t seed = Dense::solve(digests.subspan(from, keys[group]), shape, std::span(out).last(size));
+    if (seed >= kNoSolution) {
+      out.resize(begin + end - size);
+      seeds[group] = std::byte{kNoSolution};
+      continue;
     }
-    heads.push_back(static_cast<std::byte>(seed));
-    heads.push_back(slots);
+    seeds[group] = static_cast<std::byte>(seed);
+    slots[group] = static_cast<std::byte>(keys[group]);
+    slots_so_far += keys[group];
   }
-  out.insert(out.end(), heads.begin(), heads.end());
+  out.insert(out.end(), slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(groups));
+  out.insert(out.end(), seeds.begin(), seeds.begin() + static_cast<std::ptrdiff_t>(groups));
   out.push_back(static_cast<std::byte>(density));
   out.push_back(static_cast<std::byte>(density >> 8));
   out.push_back(static_cast<std::byte>(groups));
+  out.push_back(std::byte{kTag});
   return true;
 }
 
 bool DenseGroups::valid(Bytes filter) noexcept {
-  if (filter.size() < kTailBytes) return false;
-  const std::byte* const tail = filter.data() + filter.size() - kTailBytes;
-  const auto groups = std::to_integer<std::size_t>(tail[2]);
-  if (groups == 0 || groups > kMaxGroups || filter.size() < kTailBytes + 2 * groups) return false;
-  const std::byte* const heads = tail - groups * 2;
-  std::size_t sum = 0;
-  for (std::size_t i = 0; i < groups; ++i) sum += column_bytes(heads[2 * i + 1], detail::load<std::uint16_t>(tail));
-  return sum == filter.size() - kTailBytes - 2 * groups;
+  const auto parts = Parts::of(filter);
+  if (!parts) return false;
+  const std::span slots(parts->slots, parts->groups);
+  return std::ranges::all_of(slots, [](std::byte n) { return std::to_integer<std::size_t>(n) <= Dense::kMaxKeys; }) &&
+         slots_before(*parts, parts->groups) * parts->density / 128 == parts->column_bytes;
 }
 
 }  // namespace perhaps

@@ -12,7 +12,7 @@
 namespace perhaps {
 namespace {
 
-constexpr std::byte kGroups{65};
+constexpr std::byte kGroups{DenseGroups::kTag};
 constexpr std::byte kNone{127};
 constexpr std::byte kKind{128};
 constexpr std::byte kEvery{0};
@@ -98,10 +98,7 @@ std::vector<std::byte> pack(std::string_view family, std::vector<std::uint64_t> 
       Dense::build(digests, out);
       return out;
     }
-    if (DenseGroups::build(digests, bytes - 1, out)) {
-      out.push_back(kGroups);
-      return out;
-    }
+    if (DenseGroups::build(digests, bytes, out)) return out;
     family = "ribbon";
   }
   std::vector<std::uint64_t> numbers;
@@ -139,7 +136,7 @@ struct PackedView::Asks {
   static bool none(const PackedView&, std::uint64_t) noexcept { return false; }
   static bool dense(const PackedView& self, std::uint64_t h) noexcept { return Dense::may_contain(self.bytes_, h); }
   static bool groups(const PackedView& self, std::uint64_t h) noexcept {
-    return DenseGroups::may_contain(self.bytes_.first(self.bytes_.size() - 1), h);
+    return DenseGroups::may_contain(self.bytes_, h);
   }
   template <bool (*one)(const PackedView&, std::uint64_t) noexcept>
   static constexpr Ask kSmall = {one, each<one>, prefetch_begin};
@@ -176,7 +173,7 @@ PackedView PackedView::over(Bytes packed) noexcept {
   const PackedView every(packed, Asks::kSmall<Asks::every>);
   if (tag == kNone) return {packed, Asks::kSmall<Asks::none>};
   if (tag == kGroups) {
-    return DenseGroups::valid(packed.first(packed.size() - 1)) ? PackedView(packed, Asks::kSmall<Asks::groups>) : every;
+    return DenseGroups::valid(packed) ? PackedView(packed, Asks::kSmall<Asks::groups>) : every;
   }
   if (packed.size() < 2) return every;
   const auto size = std::to_integer<std::size_t>(packed[packed.size() - 2]);
@@ -200,9 +197,7 @@ PackedView PackedView::over(Bytes packed) noexcept {
 bool packed_may_contain(Bytes packed, std::uint64_t digest) noexcept {
   // No view for what is asked most.
   if (packed.size() >= Dense::kHeadBytes && is_dense(packed.back())) return Dense::may_contain(packed, digest);
-  if (!packed.empty() && packed.back() == kGroups) {
-    return DenseGroups::may_contain(packed.first(packed.size() - 1), digest);
-  }
+  if (!packed.empty() && packed.back() == kGroups) return DenseGroups::may_contain(packed, digest);
   return PackedView::over(packed).may_contain(digest);
 }
 

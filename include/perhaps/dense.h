@@ -10,9 +10,9 @@
 //   columns r = min(bits / n, 32) columns of n bits each, bits = 8 * (size - 2)
 //   extra   e = min(bits - r * n, n - 1) bits more; nothing if r = 32
 //
-//   a = mix(h + 0x9e3779b97f4a7c15 * (seed + 1)), mix = SplitMix64's finaliser         h = the digest
+//   a = the upper XOR the lower half of (h XOR 0x9e3779b97f4a7c15 * (seed + 1)) * 0xa0761d6478bd642f, h = the digest
 //   b = a * 0xd6e8feb86659fd93, then b ^= b >> 32
-//   g = a * 0xa0761d6478bd642f                                                         is the key subject to extra?
+//   g = a * 0xbf58476d1ce4e5b9                                                         is the key subject to extra?
 //   f = high32(h * 0xc2b2ae3d27d4eb4f)                                                 the fingerprint
 //
 // A key is perhaps in the set if for every column j the parity of (column j AND the lowest n bits of a) is bit j of f
@@ -25,12 +25,12 @@
 //
 // More keys than that are dealt out to groups by the leading bits of their digests, some 44 in each:
 //
-//   bytes   | columns of group 0 | of group 1 | .. | seed, slots of group 0 | of group 1 | .. |
-//           | bits a slot 2 | groups 1 |
+//   bytes   | columns of group 0 | of group 1 | .. | slots of group 0 | .. | seed of group 0 | .. |
+//           | bits a slot 2 | groups 1, 2 to 64 | 65 |
 //
-// The columns of a group with n slots take floor(n * bits a slot / 128) bytes (bits a slot is counted in sixteenths),
-// so a lookup adds up the slots before its group. Slots 0: no key fell into the group. 255: it had no solution, and
-// answers *perhaps*.
+// The columns of a group begin at byte floor(slots of the groups before it * bits a slot / 128) and end where those of
+// the next begin; bits a slot is counted in sixteenths. Slots 0: no key fell into the group, and it answers *no*; with
+// seed 255 it had no solution, and answers *perhaps*.
 //
 // Why no slot to spare: with one, 1.7 seeds instead of 3.5 would do for the columns, and it would cost r bits, that is,
 // 2^(r / n) times the rate: 1.2 at 36 keys and 10 bits.
@@ -40,6 +40,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -81,17 +82,29 @@ struct Dense {
                                          std::span<std::byte> out) noexcept;
 
   // REQUIRES: the last byte is 1 to kMaxKeys and there are kHeadBytes or more. Any such bytes can be asked.
-  static bool may_contain(Bytes filter, std::uint64_t h) noexcept {
+  PERHAPS_INLINE static bool may_contain(Bytes filter, std::uint64_t h) noexcept {
     const auto n = std::to_integer<std::uint32_t>(filter[filter.size() - 1]);
     const auto seed = std::to_integer<std::uint32_t>(filter[filter.size() - 2]);
-    return ask(filter, 0, Shape::of(n, filter.size()), seed, h);
+    return ask(filter, {0, filter.size() - kHeadBytes}, {n, seed}, h);
   }
-  // Of columns that begin at `bit` of `bytes`.
-  static bool ask(Bytes bytes, std::uint64_t bit, Shape shape, std::uint32_t seed, std::uint64_t h) noexcept {
-    // With up to 57 slots a column is in the eight bytes from where it begins.
-    if (bytes.size() >= 8 && shape.slots <= 57) [[likely]]
-      return ask<near_bits>(bytes, bit, shape, seed, h);
-    return ask<far_bits>(bytes, bit, shape, seed, h);
+  // Of columns that lie somewhere in `bytes`.
+  struct Columns {
+    std::uint64_t from;  // byte
+    std::uint64_t size;  // in bytes
+  };
+  struct Head {
+    std::uint32_t slots;
+    std::uint32_t seed;
+  };
+  PERHAPS_INLINE static bool ask(Bytes bytes, Columns columns, Head head, std::uint64_t h) noexcept {
+    // Fifteen of sixteen absent keys end with the first four columns, whose parities are taken at once: single steps
+    // would be guessed wrongly half of the time.
+    const std::uint32_t n = head.slots;
+    if (8 * columns.size < 4 * n || columns.from + 3 * n / 8 + 9 > bytes.size()) [[unlikely]]
+      return ask_each(bytes, columns, head, h);
+    const std::byte* const at = bytes.data() + columns.from;
+    return (n <= kNear ? first_four<false>(at, head, h) : first_four_far(at, head, h)) &&
+           ask_each(bytes, columns, head, h);
   }
 
  private:
@@ -103,19 +116,26 @@ struct Dense {
     bool is_extra;
 
     Equation(std::uint64_t h, std::uint32_t seed, Shape shape) noexcept {
-      std::uint64_t a = h + 0x9e3779b97f4a7c15u * (seed + 1);
-      a = (a ^ a >> 30) * 0xbf58476d1ce4e5b9u;
-      a = (a ^ a >> 27) * 0x94d049bb133111ebu;
-      a ^= a >> 31;
+      const std::uint64_t a = mixed(h, seed);
       std::uint64_t b = a * 0xd6e8feb86659fd93u;
       b ^= b >> 32;
-      coefficients = a & ~std::uint64_t{0} >> (64 - shape.slots);
-      fingerprint = static_cast<std::uint32_t>(h * 0xc2b2ae3d27d4eb4fu >> 32);
-      is_extra = (a * 0xa0761d6478bd642fu >> 48) * shape.slots < std::uint64_t{shape.extra} << 16;
+      coefficients = coefficients_of(h, {shape.slots, seed});
+      fingerprint = fingerprint_of(h);
+      is_extra = (a * 0xbf58476d1ce4e5b9u >> 48) * shape.slots < std::uint64_t{shape.extra} << 16;
       extra_coefficients = b & ((std::uint64_t{1} << shape.extra) - 1);  // extra < slots <= 64
       extra_bit = static_cast<std::uint32_t>(std::uint64_t{fingerprint} >> shape.columns & 1);
     }
   };
+  static std::uint64_t mixed(std::uint64_t h, std::uint32_t seed) noexcept {
+    const auto product = detail::Wide{h ^ 0x9e3779b97f4a7c15u * (seed + 1)} * 0xa0761d6478bd642fu;
+    return static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
+  }
+  static std::uint64_t coefficients_of(std::uint64_t h, Head head) noexcept {
+    return mixed(h, head.seed) & ~std::uint64_t{0} >> (64 - head.slots);
+  }
+  static std::uint32_t fingerprint_of(std::uint64_t h) noexcept {
+    return static_cast<std::uint32_t>(h * 0xc2b2ae3d27d4eb4fu >> 32);
+  }
 
   // ceil(2^20 / n): the quotient of up to 2^14 bits without a division.
   static constexpr std::array<std::uint32_t, kMaxKeys + 1> kReciprocal = [] {
@@ -127,84 +147,92 @@ struct Dense {
   static std::uint32_t parity(std::uint64_t word) noexcept {
     return static_cast<std::uint32_t>(__builtin_parityll(word));
   }
-  // At least 57 bits from `bit` on, or all up to the end.  REQUIRES: bit < 8 * bytes.size(), bytes.size() >= 8
-  static std::uint64_t near_bits(Bytes bytes, std::uint64_t bit) noexcept {
-    const std::uint64_t from = std::min<std::uint64_t>(bit / 8, bytes.size() - 8);
-    return detail::load<std::uint64_t>(bytes.data() + from) >> (bit - from * 8);
-  }
   // 64 bits from `bit` on; past the end, zeros.  REQUIRES: bit < 8 * bytes.size(), bytes.size() >= 2
-  static std::uint64_t far_bits(Bytes bytes, std::uint64_t bit) noexcept {
-    if (bytes.size() >= 8) {
-      const std::uint64_t ninth = bit / 8 + 8;
-      const auto shift = static_cast<unsigned>(bit % 8);
-      const auto last = ninth < bytes.size() ? std::to_integer<std::uint64_t>(bytes[ninth]) : 0;
-      return near_bits(bytes, bit) | last << 1 << (63 - shift);
-    }
-    // Two loads that overlap: a copy of unknown length is a call.
-    const std::byte* const at = bytes.data();
-    const std::uint64_t word =
-        bytes.size() >= 4
-            ? detail::load<std::uint32_t>(at) | std::uint64_t{detail::load<std::uint32_t>(at + bytes.size() - 4)}
-                                                    << 8 * (bytes.size() - 4)
-            : detail::load<std::uint16_t>(at) | std::to_integer<std::uint64_t>(at[bytes.size() - 1])
-                                                    << 8 * (bytes.size() - 1);
-    return word >> bit;
+  static std::uint64_t bits_at(Bytes bytes, std::uint64_t bit) noexcept;
+  // Up to so many slots, a column is in the eight bytes from where it begins; else in nine.
+  static constexpr std::uint32_t kNear = 57;
+  template <bool kFar>
+  PERHAPS_INLINE static bool first_four(const std::byte* at, Head head, std::uint64_t h) noexcept {
+    const std::uint64_t coefficients = coefficients_of(h, head);
+    const auto column = [=](std::uint32_t bit) __attribute__((always_inline)) {
+      std::uint64_t word = detail::load<std::uint64_t>(at + bit / 8) >> bit % 8;
+      if constexpr (kFar) word |= std::to_integer<std::uint64_t>(at[bit / 8 + 8]) << 1 << (63 - bit % 8);
+      return parity(word & coefficients);
+    };
+    const std::uint32_t n = head.slots;
+    const std::uint32_t f = fingerprint_of(h);
+    const std::uint32_t wrong =
+        (column(0) ^ f) | (column(n) ^ f >> 1) | (column(2 * n) ^ f >> 2) | (column(3 * n) ^ f >> 3);
+    return (wrong & 1) == 0;
   }
-
-  template <std::uint64_t (*bits_at)(Bytes, std::uint64_t) noexcept>
-  static bool ask(Bytes bytes, std::uint64_t bit, Shape shape, std::uint32_t seed, std::uint64_t h) noexcept {
-    const Equation key(h, seed, shape);
-    // Most absent keys end with the first four columns; single steps would be guessed wrongly half of the time.
-    for (std::uint32_t j = 0; j < shape.columns;) {
-      std::uint32_t wrong = 0;
-      for (const std::uint32_t end = std::min(shape.columns, j + 4); j < end; ++j, bit += shape.slots) {
-        wrong |= parity(bits_at(bytes, bit) & key.coefficients) ^ (key.fingerprint >> j & 1);
-      }
-      if (wrong != 0) return false;
-    }
-    if (shape.extra == 0) return true;
-    // Nor is it guessed whether the key is subject to the extra column.
-    const std::uint32_t right = parity(bits_at(bytes, bit) & key.extra_coefficients) ^ key.extra_bit ^ 1;
-    return ((key.is_extra ? 0u : 1u) | right) != 0;
+  [[gnu::noinline]] static bool first_four_far(const std::byte* at, Head head, std::uint64_t h) noexcept {
+    return first_four<true>(at, head, h);
   }
+  // Column by column, and the extra one.
+  PERHAPS_API static bool ask_each(Bytes bytes, Columns columns, Head head, std::uint64_t h) noexcept;
 };
 
 // Up to some 2800 keys.
 struct DenseGroups {
   static constexpr std::size_t kMaxGroups = 64;
-  static constexpr std::size_t kTailBytes = 3;
+  static constexpr std::size_t kTailBytes = 4;
+  static constexpr std::uint8_t kTag = 65;
 
   // A filter of ascending, distinct digests in at most `bytes` bytes, appended to `out`. False: too many keys, or too
   // few bytes; `out` is as it was.  Throws std::bad_alloc.
   PERHAPS_API static bool build(std::span<const std::uint64_t> digests, std::size_t bytes, std::vector<std::byte>& out);
 
   // Any bytes can be asked: heads that do not fit them answer *perhaps*.
-  static bool may_contain(Bytes filter, std::uint64_t h) noexcept {
-    if (filter.size() < kTailBytes) return true;
-    const std::byte* const tail = filter.data() + filter.size() - kTailBytes;
-    const auto groups = std::to_integer<std::size_t>(tail[2]);
-    const std::uint32_t density = detail::load<std::uint16_t>(tail);
-    if (groups == 0 || groups > kMaxGroups || filter.size() < kTailBytes + 2 * groups) return true;
-    const std::byte* const heads = tail - groups * 2;
-    const std::uint64_t mine = detail::scale(h, groups);
-    std::uint64_t begin = 0;
-    for (std::uint64_t i = 0; i < mine; ++i) begin += column_bytes(heads[2 * i + 1], density);
-    const auto slots = std::to_integer<std::uint32_t>(heads[2 * mine + 1]);
-    const std::size_t size = column_bytes(heads[2 * mine + 1], density);
-    if (begin + size > filter.size() - kTailBytes - 2 * groups) return true;
-    if (slots == 0) return false;
-    if (slots > Dense::kMaxKeys) return true;
-    const auto shape = Dense::Shape::of(slots, size + Dense::kHeadBytes);
-    return Dense::ask(filter, begin * 8, shape, std::to_integer<std::uint32_t>(heads[2 * mine]), h);
+  PERHAPS_INLINE static bool may_contain(Bytes filter, std::uint64_t h) noexcept {
+    const auto parts = Parts::of(filter);
+    if (!parts) return true;
+    const std::uint64_t mine = detail::scale(h, parts->groups);
+    const std::uint64_t before = slots_before(*parts, mine);
+    const auto slots = std::to_integer<std::uint32_t>(parts->slots[mine]);
+    const auto seed = std::to_integer<std::uint32_t>(parts->seeds[mine]);
+    if (slots == 0) return seed == kNoSolution;
+    const std::uint64_t begin = before * parts->density / 128;
+    const std::uint64_t end = (before + slots) * parts->density / 128;
+    if (slots > Dense::kMaxKeys || end > parts->column_bytes) return true;
+    return Dense::ask(filter, {begin, end - begin}, {slots, seed}, h);
   }
   // Are they whole? Looks at every head.
   PERHAPS_API static bool valid(Bytes filter) noexcept;
 
  private:
-  static constexpr std::uint8_t kEvery = 255;
-  static std::size_t column_bytes(std::byte slots, std::uint32_t density) noexcept {
-    const auto n = std::to_integer<std::size_t>(slots);
-    return n > Dense::kMaxKeys ? 0 : n * density / 128;
+  static constexpr std::uint8_t kNoSolution = 255;
+
+  struct Parts {
+    std::uint64_t column_bytes;
+    const std::byte* slots;
+    const std::byte* seeds;
+    std::uint64_t density;
+    std::uint64_t groups;
+
+    // Nothing: they do not fit.
+    static std::optional<Parts> of(Bytes filter) noexcept {
+      if (filter.size() < kTailBytes) return std::nullopt;
+      const std::byte* const tail = filter.data() + filter.size() - kTailBytes;
+      const auto groups = std::to_integer<std::uint64_t>(tail[2]);
+      if (groups < 2 || groups > kMaxGroups || filter.size() < kTailBytes + 2 * groups) return std::nullopt;
+      return Parts{filter.size() - kTailBytes - 2 * groups, tail - 2 * groups, tail - groups,
+                   detail::load<std::uint16_t>(tail), groups};
+    }
+  };
+
+  // Of the groups before `mine`, eight at a time. How often the loop turns does not depend on the key.
+  PERHAPS_INLINE static std::uint64_t slots_before(const Parts& parts, std::uint64_t mine) noexcept {
+    const auto sum_of = [](std::uint64_t word) __attribute__((always_inline)) {
+      constexpr std::uint64_t kPairs = 0x00ff00ff00ff00ffu;
+      return ((word & kPairs) + (word >> 8 & kPairs)) * 0x0001000100010001u >> 48;
+    };
+    // With seeds and tail behind them there are always eight bytes.
+    const std::uint64_t last = detail::load<std::uint64_t>(parts.slots + mine / 8 * 8);
+    std::uint64_t sum = sum_of(last & ((std::uint64_t{1} << mine % 8 * 8) - 1));
+    for (std::uint64_t i = 0; i < parts.groups / 8; ++i) {
+      sum += i < mine / 8 ? sum_of(detail::load<std::uint64_t>(parts.slots + 8 * i)) : 0;
+    }
+    return sum;
   }
 };
 

@@ -2,7 +2,7 @@
 // an engine's tables, which have a checksum, a cache and a hasher of their own. The last byte is the tag.
 //
 //   tag 1..64   a dense filter of so many keys (dense.h), this byte its last
-//   tag 65      | groups of dense filters (dense.h) | 65 |
+//   tag 65      groups of dense filters (dense.h), this byte their last
 //   tag 128+k   | table | numbers of the shape, LEB128 | bytes of those 1 | 128 + k |      k a Kind (filter.h)
 //   tag 127     no keys: every answer is *no*
 //   else        every answer is *perhaps*, as for whatever makes no sense or is cut short
