@@ -67,9 +67,9 @@ bench-redis:
 
 bench-lsm:
 	@scripts/setup bench
-	@cmake --preset bench >/dev/null
-	@cmake --build build/bench --target perhaps-bench-lsm
-	@build/bench/perhaps-bench-lsm $(BENCH_ARGS)
+	@test -f build/release/build.ninja || cmake --preset release -DPERHAPS_TESTS=OFF >/dev/null
+	@cmake --build build/release --target perhaps-cli perhaps-bench-lsm
+	@build/release/perhaps bench lsm $(BENCH_ARGS)
 
 soak:
 	@scripts/setup soak

@@ -1,0 +1,147 @@
+// RocksDB for `perhaps bench lsm`. Each level is written by compaction to that level, so that a policy sees the level.
+// Counts are those of RocksDB's perf context.
+#include <rocksdb/cache.h>
+#include <rocksdb/db.h>
+#include <rocksdb/perf_context.h>
+#include <rocksdb/table.h>
+
+#include <array>
+#include <stdexcept>
+
+#include "lsm.h"
+#include "perhaps_rocksdb.h"
+
+namespace perhaps::bench {
+namespace {
+
+using Policy = std::shared_ptr<const ::rocksdb::FilterPolicy>;
+
+void check(const ::rocksdb::Status& status) {
+  if (!status.ok()) throw std::runtime_error("rocksdb: " + status.ToString());
+}
+
+class RocksDb final : public Database {
+ public:
+  RocksDb(const LsmOptions& options, const Policy& policy, const std::filesystem::path& folder) : options_(options) {
+    ::rocksdb::Options open;
+    open.create_if_missing = true;
+    open.disable_auto_compactions = true;
+    open.compression = ::rocksdb::kNoCompression;
+    open.write_buffer_size = 64 << 20;
+    open.target_file_size_base = kFileBytes;
+    open.num_levels = static_cast<int>(options.levels) + 1;
+    open.level0_slowdown_writes_trigger = open.level0_stop_writes_trigger = 1 << 20;
+    ::rocksdb::BlockBasedTableOptions table;
+    table.filter_policy = policy;
+    table.block_cache = ::rocksdb::NewLRUCache(options.cache);
+    open.table_factory.reset(::rocksdb::NewBlockBasedTableFactory(table));
+    ::rocksdb::DB* db = nullptr;
+    check(::rocksdb::DB::Open(open, folder.string(), &db));
+    db_.reset(db);
+  }
+
+  void fill() override {
+    ::rocksdb::WriteOptions write;
+    write.disableWAL = true;
+    std::uint64_t from = 0;
+    for (std::size_t level = options_.level_keys.size() - 1; level >= 1; --level) {
+      for (std::uint64_t i = from; i < from + options_.level_keys[level]; ++i)
+        check(db_->Put(write, lsm_key(i), lsm_value(options_, i)));
+      from += options_.level_keys[level];
+      check(db_->Flush({}));
+      std::vector<::rocksdb::LiveFileMetaData> files;
+      db_->GetLiveFilesMetaData(&files);
+      std::vector<std::string> new_files;
+      for (const auto& file : files) {
+        if (file.level == 0) new_files.push_back(file.name);
+      }
+      ::rocksdb::CompactionOptions compaction;
+      compaction.compression = ::rocksdb::kNoCompression;
+      compaction.output_file_size_limit = kFileBytes;
+      check(db_->CompactFiles(compaction, new_files, static_cast<int>(level)));
+    }
+  }
+
+  std::uint64_t filter_bytes() override {
+    ::rocksdb::TablePropertiesCollection tables;
+    check(db_->GetPropertiesOfAllTables(&tables));
+    std::uint64_t bytes = 0;
+    for (const auto& [name, properties] : tables) bytes += properties->filter_size;
+    return bytes;
+  }
+
+  bool get(const std::string& key) override {
+    value_.Reset();
+    const auto status = db_->Get({}, db_->DefaultColumnFamily(), key, &value_);
+    if (!status.IsNotFound()) check(status);
+    return status.ok();
+  }
+
+  bool has_multiget() const override { return true; }
+  std::size_t multiget(const std::vector<std::string>& keys) override {
+    const std::vector<::rocksdb::Slice> slices(keys.begin(), keys.end());
+    std::array<::rocksdb::PinnableSlice, kMultiGet> values;
+    std::array<::rocksdb::Status, kMultiGet> statuses;
+    db_->MultiGet({}, db_->DefaultColumnFamily(), slices.size(), slices.data(), values.data(), statuses.data());
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < slices.size(); ++i) found += statuses[i].ok();
+    return found;
+  }
+
+  void start_counting() override {
+    ::rocksdb::SetPerfLevel(::rocksdb::kEnableCount);
+    auto& context = *::rocksdb::get_perf_context();
+    context.EnablePerLevelPerfContext();
+    context.Reset();
+    context.ClearPerLevelPerfContext();
+    context.EnablePerLevelPerfContext();
+  }
+  Counted counted() override {
+    auto& context = *::rocksdb::get_perf_context();
+    Counted all{context.block_read_count, std::vector<LevelCounts>(options_.levels + 1)};
+    for (const auto& [level, counts] : *context.level_to_perf_context) {
+      // Filters and indexes are with the tables, so the blocks are those of data.
+      const std::uint64_t looked_into = counts.block_cache_miss_count + counts.block_cache_hit_count;
+      all.levels.at(level) = {counts.bloom_filter_useful, looked_into - counts.user_key_return_count,
+                              counts.user_key_return_count};
+    }
+    context.DisablePerLevelPerfContext();
+    ::rocksdb::SetPerfLevel(::rocksdb::kDisable);
+    return all;
+  }
+
+ private:
+  static constexpr std::uint64_t kFileBytes = 16 << 20;
+  const LsmOptions& options_;
+  std::unique_ptr<::rocksdb::DB> db_;
+  ::rocksdb::PinnableSlice value_;
+};
+
+}  // namespace
+
+std::vector<Setting> rocksdb_settings(const LsmOptions& options, const std::filesystem::path& folder) {
+  using Role = Setting::Role;
+  std::vector<Setting> all;
+  const auto add = [&](const char* name, Role role, Policy policy) {
+    const auto place = folder / std::to_string(all.size());
+    std::filesystem::create_directories(place);
+    all.push_back({name, role, std::make_unique<RocksDb>(options, policy, place)});
+  };
+  const auto spread = [&](double share, std::uint32_t ribbon_from) {
+    const auto bytes = static_cast<std::uint64_t>(share * static_cast<double>(options.even_bytes()));
+    return rocksdb::new_allocating_policy({.bytes = bytes, .keys = options.level_keys, .ribbon_from = ribbon_from});
+  };
+  constexpr double kBits = LsmOptions::kBits;
+  add("no filter", Role::none, nullptr);
+  add("RocksDB Bloom, 10 bits", Role::own, rocksdb::PolicyPtr(::rocksdb::NewBloomFilterPolicy(kBits)));
+  add("RocksDB Ribbon of that rate", Role::other, rocksdb::PolicyPtr(::rocksdb::NewRibbonFilterPolicy(kBits, -1)));
+  add("perhaps, 10 bits", Role::ours, rocksdb::new_filter_policy({.bits_per_key = kBits}));
+  add("perhaps, 7 bits", Role::other, rocksdb::new_filter_policy({.bits_per_key = 7}));
+  add("perhaps line, 10 bits", Role::other, rocksdb::new_filter_policy({.bits_per_key = kBits, .family = "line"}));
+  add("allocating, Bloom", Role::other, spread(1, 99));
+  add("allocating, Bloom and Ribbon", Role::spread, spread(1, 2));
+  add("allocating, 35 % less memory", Role::other, spread(0.65, 2));
+  return all;
+}
+
+}  // namespace perhaps::bench
