@@ -198,7 +198,7 @@ std::string json_of(const Run& run) {
 // The way of a lookup from left to right, one row a setting: of 100 lookups, how many ask each level, and what comes of
 // it.
 std::string svg_of(const Run& run) {
-  constexpr double kLeft = 210, kCell = 190, kBar = 166, kRow = 84, kTop = 128, kRight = 150;
+  constexpr double kLeft = 260, kMemory = 110, kCell = 190, kBar = 166, kRow = 84, kTop = 128, kRight = 150;
   constexpr const char *kSkipped = "#9cc9de", *kInVain = "#c2410c", *kFound = "#3f8f4f", *kText = "#1f2933",
                        *kDim = "#6b7680";
   std::vector<std::size_t> rows;
@@ -207,8 +207,11 @@ std::string svg_of(const Run& run) {
   }
   std::size_t levels = 1;
   for (const std::size_t i : rows) levels = std::max(levels, run.measured[i].mix.levels.size());
-  const double columns = static_cast<double>(levels) + 1;
-  const double width = kLeft + kCell * columns + kRight;
+  // The memtable, the levels, the sum.
+  const auto left_of = [](std::size_t column) {
+    return column == 0 ? kLeft : kLeft + kMemory + kCell * static_cast<double>(column - 1);
+  };
+  const double width = left_of(levels + 1) + kRight;
   const double height = kTop + kRow * static_cast<double>(rows.size()) + 24;
   std::string out;
   const auto text = [&](double x, double y, const char* colour, int size, const std::string& words,
@@ -239,11 +242,11 @@ std::string svg_of(const Run& run) {
   }
   // Heads, and the way.
   for (std::size_t column = 0; column <= levels; ++column) {
-    const double at = kLeft + kCell * static_cast<double>(column);
+    const double at = left_of(column);
     text(at, kTop - 14, kText, 14, column == 0 ? "memtable" : fmt::format("level {}", column - 1), kBold);
-    if (column < levels) text(at + kBar - 4, kTop - 14, kDim, 14, "&#8594;");
+    text(left_of(column + 1) - 28, kTop - 14, kDim, 14, "&#8594;");
   }
-  text(kLeft + kCell * columns, kTop - 14, kText, 14, "reads a lookup", kBold);
+  text(left_of(levels + 1), kTop - 14, kText, 14, "reads a lookup", kBold);
   const auto share = [&](std::uint64_t n) {
     return 100 * static_cast<double>(n) / static_cast<double>(run.options.lookups);
   };
@@ -257,7 +260,7 @@ std::string svg_of(const Run& run) {
     text(kLeft, y + 22, kDim, 12, "empty");
     for (std::size_t level = 0; level < m.mix.levels.size(); ++level) {
       const LevelCounts& n = m.mix.levels[level];
-      double at = kLeft + kCell * static_cast<double>(level + 1);
+      double at = left_of(level + 1);
       if (n.skipped + n.in_vain + n.found == 0) {
         text(at, y + 22, kDim, 12, "no table asked");
         continue;
@@ -275,8 +278,8 @@ std::string svg_of(const Run& run) {
         at += wide;
       }
     }
-    text(kLeft + kCell * columns, y + 26, kText, 18, fmt::format("{:.3f}", run.reads(m.mix)), kBold);
-    text(kLeft + kCell * columns, y + 46, kDim, 12, fmt::format("{:.4f} if absent", run.reads(m.absent)));
+    text(left_of(levels + 1), y + 26, kText, 18, fmt::format("{:.3f}", run.reads(m.mix)), kBold);
+    text(left_of(levels + 1), y + 46, kDim, 12, fmt::format("{:.4f} if absent", run.reads(m.absent)));
   }
   return out + "</svg>\n";
 }

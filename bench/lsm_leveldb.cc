@@ -6,6 +6,7 @@
 #include <leveldb/env.h>
 #include <leveldb/filter_policy.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <map>
@@ -24,7 +25,7 @@ void check(const ::leveldb::Status& status) {
   if (!status.ok()) throw std::runtime_error("leveldb: " + status.ToString());
 }
 
-// Notes which tables are read.
+// Notes which tables are read by a thread that asks; compactions have one of their own.
 class WatchingEnv final : public ::leveldb::EnvWrapper {
  public:
   WatchingEnv() : EnvWrapper(::leveldb::Env::Default()) {}
@@ -34,8 +35,8 @@ class WatchingEnv final : public ::leveldb::EnvWrapper {
     if (status.ok()) *file = new Watched(opened, std::stoull(std::filesystem::path(name).stem().string()), *this);
     return status;
   }
-  bool watching = false;
-  std::vector<std::uint64_t> read = {};  // numbers of files, while watching; by one thread
+  static inline thread_local const WatchingEnv* watching = nullptr;
+  std::vector<std::uint64_t> read = {};  // numbers of files
 
  private:
   class Watched final : public ::leveldb::RandomAccessFile {
@@ -44,7 +45,7 @@ class WatchingEnv final : public ::leveldb::EnvWrapper {
         : file_(file), number_(number), env_(env) {}
     ::leveldb::Status Read(std::uint64_t offset, std::size_t n, ::leveldb::Slice* result,
                            char* scratch) const override {
-      if (env_.watching) env_.read.push_back(number_);
+      if (watching == &env_) env_.read.push_back(number_);
       return file_->Read(offset, n, result, scratch);
     }
 
@@ -101,7 +102,6 @@ class LevelDb final : public Database {
     // What was in memory becomes a table. From here on without the scales.
     open(policy_.get());
     settle();
-    for (const Table& table : tables()) level_of_[table.number] = table.level;
   }
   std::uint64_t filter_bytes() override {
     return static_cast<std::uint64_t>(filter_bytes_per_key_ * static_cast<double>(options_.keys));
@@ -110,18 +110,18 @@ class LevelDb final : public Database {
   bool get(const std::string& key) override {
     const auto status = db_->Get(::leveldb::ReadOptions(), key, &value_);
     if (!status.IsNotFound()) check(status);
-    if (env_.watching) note(key, status.ok());
+    if (WatchingEnv::watching == &env_) note(key, status.ok());
     return status.ok();
   }
 
   void start_counting() override {
-    tables_ = tables();
+    list_tables();
     counted_ = {0, std::vector<LevelCounts>(kLevels)};
-    env_.watching = true;
+    WatchingEnv::watching = &env_;
     env_.read.clear();
   }
   Counted counted() override {
-    env_.watching = false;
+    WatchingEnv::watching = nullptr;
     std::size_t levels = 1;
     for (const Table& table : tables_) levels = std::max(levels, table.level + 1);
     counted_.levels.resize(levels);
@@ -160,6 +160,11 @@ class LevelDb final : public Database {
     }
   }
 
+  // Also while lookups are counted: LevelDB compacts tables that are often read in vain.
+  void list_tables() {
+    tables_ = tables();
+    for (const Table& table : tables_) level_of_[table.number] = table.level;
+  }
   // "--- level 1 ---", then " 17:2113['first' @ 5 : 1 .. 'last' @ 9 : 1]" for each table.
   std::vector<Table> tables() const {
     std::vector<Table> all;
@@ -182,15 +187,17 @@ class LevelDb final : public Database {
   }
 
   void note(const std::string& key, bool found) {
+    if (std::ranges::any_of(env_.read, [&](std::uint64_t number) { return !level_of_.contains(number); }))
+      list_tables();
     std::vector<std::uint64_t> asked(kLevels), read(kLevels);
-    for (const std::uint64_t number : env_.read) ++read[level_of_.at(number)];
+    for (const std::uint64_t number : env_.read) ++read[level_of_[number]];
     // The last table that was read is the one that had it, and those below were not asked.
-    const std::size_t last = found && !env_.read.empty() ? level_of_.at(env_.read.back()) : kLevels - 1;
+    const std::size_t last = found && !env_.read.empty() ? level_of_[env_.read.back()] : kLevels - 1;
     for (const Table& table : tables_) {
       if (table.level <= last && table.first <= key && key <= table.last) ++asked[table.level];
     }
     for (std::size_t level = 0; level <= last; ++level) {
-      const bool here = found && level == last;
+      const bool here = found && level == last && read[level] != 0;
       counted_.levels[level] += {asked[level] - std::min(asked[level], read[level]), read[level] - here, here};
     }
     counted_.file_reads += env_.read.size();

@@ -222,6 +222,7 @@ std::vector<std::filesystem::path> program_folders() {
 }
 
 void run_elsewhere(const std::string& word, char** argv) {
+  if (word.find('/') != std::string::npos) return;
   for (const auto& folder : program_folders()) ::execv((folder / (std::string(kProgram) + word)).c_str(), argv);
 }
 
@@ -255,11 +256,11 @@ int run(int argc, char** argv) {
     return argc < 2 ? kError : kYes;
   }
   if (word.starts_with('-')) fail("{}: an option needs a command before it (see perhaps --help)", word);
-  // `bench` alone is in the table; a word behind it names one that links engines.
+  // `bench` alone is in the table; with a word behind it, it is a program.
   if (word == "bench" && argc > 2 && argv[2][0] != '-') run_elsewhere("bench-" + std::string(argv[2]), argv + 2);
   const Command* command = find_command(word);
   if (command == nullptr) {
-    if (word.find('/') == std::string_view::npos) run_elsewhere(std::string(word), argv + 1);
+    run_elsewhere(std::string(word), argv + 1);
     fail_unknown(word);
   }
   return run_command(*command, argc - 1, argv + 1);
