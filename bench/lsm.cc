@@ -288,7 +288,7 @@ std::string svg_of(const Run& run) {
 struct Folder {
   explicit Folder(const std::string& wanted) : path(wanted), temporary(wanted.empty()) {
     if (!temporary) return;
-    std::string name = (std::filesystem::temp_directory_path() / "perhaps-lsm-XXXXXX").string();
+    std::string name = (std::filesystem::temp_directory_path() / "perhaps-lsm-").string() + std::string(6, 'X');
     if (::mkdtemp(name.data()) == nullptr) fail("{}: cannot be made", name);
     path = name;
   }

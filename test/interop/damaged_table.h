@@ -15,8 +15,7 @@ inline void expect_damage_denies_no_key(const format::Codec& codec, const std::v
   const auto check = [&](Bytes file, const std::string& what) {
     const auto opened = codec.open({.bytes = file, .on_damage = format::OnDamage::perhaps}, format::Params(codec));
     ASSERT_TRUE(opened) << what;
-    for (const std::string& key : keys)
-      ASSERT_TRUE(opened->whole->may_contain(bytes_of(key))) << what << ", " << key;
+    for (const std::string& key : keys) ASSERT_TRUE(opened->whole->may_contain(bytes_of(key))) << what << ", " << key;
   };
   for (std::size_t size = 0; size <= whole.size(); ++size)
     ASSERT_NO_FATAL_FAILURE(check(Bytes(whole).first(size), std::to_string(size) + " bytes"));
