@@ -8,7 +8,7 @@
 // and bits_per_key may change from one opening of the database to the next. What is damaged answers *perhaps*.
 //
 // The default family is "dense" (packed.h): a ribbon, but for small pieces. Beside RocksDB's FastLocalBloom, in its
-// bytes, 10 bits a key, tables of 1.2e5 keys (`perhaps bench lsm`, four levels; bare probes in batches of 32):
+// bytes, 10 bits a key (the databases of `perhaps bench lsm` with 5e5 keys; bare probes in batches of 32):
 //
 //              rate       one probe    MultiGets of absent keys
 //   dense      0.13 times   26 ns      1.09 times; 1.00 with all data in the block cache
