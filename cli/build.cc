@@ -417,10 +417,10 @@ std::vector<Wish> wishes_of(const Options& options, const CLI::App& app) {
 ShardChoice parse_shard(const std::string& text) {
   const std::size_t slash = text.find('/');
   const auto index = parse_u64(text.substr(0, slash));
-  const auto count = slash == std::string::npos ? std::nullopt : parse_u64(text.substr(slash + 1));
-  if (!index || !count || *count == 0 || *count > kMostShards || *index >= *count)
+  const std::uint64_t count = slash == std::string::npos ? 0 : parse_u64(text.substr(slash + 1)).value_or(0);
+  if (!index || count == 0 || count > kMostShards || *index >= count)
     fail("--shard {}: must be i/N, i from 0 to N-1, N at most {}", text, kMostShards);
-  return {.index = *index, .count = *count};
+  return {.index = *index, .count = count};
 }
 
 // What the union of all shards is to be equal to decides whether there can be such a filter.
