@@ -315,6 +315,7 @@ int run(Options& options) {
     left -= options.level_keys.back();
   }
   options.level_keys.push_back(left);
+  if (options.level_keys[1] == 0) fail("--keys {}: level 1 would have none; take {} or more", options.keys, shares);
   // A level that fits into the cache needs no filter, and would tell nothing.
   if (options.cache == 0) options.cache = std::max<std::uint64_t>(options.level_keys[1] * (options.value + 16) / 4, 1);
 
