@@ -30,7 +30,8 @@ PERHAPS_API bool can_pack(std::string_view family) noexcept;
 PERHAPS_API std::vector<std::byte> pack(std::string_view family, std::vector<std::uint64_t> digests,
                                         double bits_per_key);
 
-// One question, of bytes that are there only now.
+// One question, of bytes that are there only now. It looks at no more of them than it needs: damage that PackedView
+// sees, and answers with *perhaps* whatever the key, is not seen here if it lies elsewhere.
 PERHAPS_API bool packed_may_contain(Bytes packed, std::uint64_t digest) noexcept;
 
 // Borrows packed bytes. Trivially copyable; any bytes can be asked, and those that make no sense answer *perhaps*.
