@@ -97,11 +97,10 @@ class LevelDb final : public Database {
       check(db_->Put({}, lsm_key(i), lsm_value(options_, i)));
     }
     settle();
-    db_.reset();
-    if (weighing != nullptr) filter_bytes_per_key_ = weighing->bytes_per_key();
-    // What was in memory becomes a table. From here on without the scales.
-    open(policy_.get());
+    open(weighing.get());  // what was in memory becomes a table
     settle();
+    open(policy_.get());  // from here on without the scales
+    if (weighing != nullptr) filter_bytes_per_key_ = weighing->bytes_per_key();
   }
   std::uint64_t filter_bytes() override {
     return static_cast<std::uint64_t>(filter_bytes_per_key_ * static_cast<double>(options_.keys));
@@ -132,6 +131,7 @@ class LevelDb final : public Database {
   static constexpr std::size_t kLevels = 7;
 
   void open(const ::leveldb::FilterPolicy* policy) {
+    db_.reset();  // it holds a lock
     ::leveldb::Options open;
     open.create_if_missing = true;
     open.compression = ::leveldb::kNoCompression;

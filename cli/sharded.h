@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cassert>
 #include <memory>
 #include <vector>
 
@@ -16,6 +17,7 @@ class Sharded final : public AnyFilter {
   // filters[i] is of shard i; null: it is not in this file, so that its keys are perhaps there.
   explicit Sharded(std::vector<std::shared_ptr<const AnyFilter>> filters) : filters_(std::move(filters)) {}
 
+  using AnyFilter::may_contain;
   std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
     assert(keys.size() <= kBatch);
     std::array<std::uint64_t, kBatch> shards;
@@ -40,10 +42,6 @@ class Sharded final : public AnyFilter {
       for (std::size_t i = 0; i < count; ++i) answers |= (found >> i & 1) << places[i];
     }
     return answers;
-  }
-  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept override {
-    for (std::size_t from = 0; from < keys.size(); from += kBatch)
-      answers[from / kBatch] = may_contain(keys.subspan(from, std::min(kBatch, keys.size() - from)));
   }
   std::uint64_t byte_size() const noexcept override {
     std::uint64_t bytes = 0;

@@ -58,16 +58,6 @@ Error system_error(const std::string& name, const std::string& what) {
   return {Errc::io, name + ": " + what + ": " + std::generic_category().message(errno)};
 }
 
-// The header's checksum: of all its bytes, its own field read as zero.
-std::uint64_t header_checksum(Bytes header) noexcept {
-  static constexpr std::array<std::byte, 8> kZero{};
-  Checksum sum;
-  sum.add(header.first(kChecksumAt));
-  sum.add(kZero);
-  sum.add(header.subspan(kChecksumAt + 8));
-  return sum.value();
-}
-
 // ---------------------------------------------------------------------------------------------------------- reading
 
 struct Parsed {
@@ -99,7 +89,7 @@ Result<Parsed> parse(Bytes file, const std::string& name) {
     return bad(Errc::truncated, "truncated: the header alone has " + number(header_bytes) + " bytes, the file has " +
                                     number(file.size()));
   }
-  if (header_checksum(file.first(header_bytes)) != load<std::uint64_t>(at + kChecksumAt)) {
+  if (checksum_around(file.first(header_bytes), kChecksumAt) != load<std::uint64_t>(at + kChecksumAt)) {
     return bad(Errc::bad_checksum, "damaged: the header does not match its checksum");
   }
 
@@ -415,7 +405,7 @@ void seal(std::vector<std::byte>& bytes, const Header& header, const std::vector
     store(entry + 24, e.checksum);
     entry += kSectionEntry;
   }
-  store(bytes.data() + kChecksumAt, header_checksum(bytes));
+  store(bytes.data() + kChecksumAt, checksum_around(bytes, kChecksumAt));
 }
 
 }  // namespace

@@ -29,16 +29,6 @@ constexpr std::size_t kEntry = 32;
 
 constexpr std::uint64_t padded(std::uint64_t size) noexcept { return (size + kUnit - 1) / kUnit * kUnit; }
 
-// Of the header up to its last entry, its own field read as zero.
-std::uint64_t header_checksum(Bytes header) noexcept {
-  static constexpr std::array<std::byte, 8> kZero{};
-  Checksum sum;
-  sum.add(header.first(kChecksumAt));
-  sum.add(kZero);
-  sum.add(header.subspan(kEntriesAt));
-  return sum.value();
-}
-
 }  // namespace
 
 bool is_shards(Bytes start) noexcept {
@@ -61,7 +51,7 @@ Result<Shards> Shards::over(Bytes file, const std::string& name) {
   const std::uint64_t header_bytes = kEntriesAt + kEntry * here;
   if (file.size() < header_bytes) return bad(Errc::truncated, "truncated within the header");
   if (load<std::uint32_t>(at + kZeroAt) != 0 ||
-      header_checksum(file.first(header_bytes)) != load<std::uint64_t>(at + kChecksumAt))
+      checksum_around(file.first(header_bytes), kChecksumAt) != load<std::uint64_t>(at + kChecksumAt))
     return bad(Errc::bad_checksum, "damaged: the header does not match its checksum");
 
   std::uint64_t end = header_bytes;
@@ -106,7 +96,7 @@ Result<void> write_shards(const std::string& path, std::uint64_t count, std::spa
     store(entry + 24, checksum_of(shards[i].bytes));
     end = padded(end) + shards[i].bytes.size();
   }
-  store(at + kChecksumAt, header_checksum(header));
+  store(at + kChecksumAt, checksum_around(header, kChecksumAt));
 
   auto file = FileWriter::create(path);
   if (!file) return std::move(file).error();

@@ -17,4 +17,14 @@ class Checksum {
 
 inline std::uint64_t checksum_of(Bytes bytes) noexcept { return Hash{}(bytes).value; }
 
+// Of a header that holds it: the eight bytes at `field` are read as zero.
+inline std::uint64_t checksum_around(Bytes header, std::size_t field) noexcept {
+  static constexpr std::array<std::byte, 8> kZero{};
+  Checksum sum;
+  sum.add(header.first(field));
+  sum.add(kZero);
+  sum.add(header.subspan(field + kZero.size()));
+  return sum.value();
+}
+
 }  // namespace perhaps

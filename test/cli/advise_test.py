@@ -10,55 +10,34 @@ import json
 import math
 import os
 import shlex
-import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import unittest
 
-PERHAPS = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
+from cli_test import PERHAPS, Case, lines
+
 FAMILIES = ["line", "block", "classic", "scalable", "counting", "cuckoo", "quotient", "window", "ribbon",
             "fuse", "fuse"]  # of 3 and of 4 slots a key
 
 
-def lines(keys):
-    return b"".join(k + b"\n" for k in keys)
-
-
-class Case(unittest.TestCase):
+class AdviseCase(Case):
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="perhaps-advise-")
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         self.keys = [b"key %d" % i for i in range(3000)]
         self.write("keys.txt", lines(self.keys))
 
-    def write(self, name, data):
-        with open(os.path.join(self.folder, name), "wb") as file:
-            file.write(data)
-        return name
-
-    def run_perhaps(self, *args, stdin=b""):
-        return subprocess.run([PERHAPS, *args], input=stdin, capture_output=True, cwd=self.folder, timeout=120)
-
-    def ok(self, *args, stdin=b"", code=0):
-        done = self.run_perhaps(*args, stdin=stdin)
-        self.assertEqual(done.returncode, code, (args, done.stdout, done.stderr))
-        return done.stdout.decode()
-
     def advise(self, *args, stdin=b"", code=0):
-        return json.loads(self.ok("advise", "--json", *args, stdin=stdin, code=code))
+        return json.loads(self.text("advise", "--json", *args, stdin=stdin, code=code))
 
     def refused(self, *args, says, stdin=b""):
-        done = self.run_perhaps("advise", *args, stdin=stdin)
-        self.assertEqual((done.returncode, done.stdout), (2, b""), (args, done.stderr))
-        self.assertIn(says, done.stderr.decode())
+        super().refused("advise", *args, says=says, stdin=stdin)
 
     def names(self, rows):
         return [row["family"] for row in rows]
 
 
-class Table(Case):
+class Table(AdviseCase):
     """Every family is ranked or has a reason; the rank follows from the figures in the row, and these from the keys."""
 
     def check(self, advice, saves, bit_price):
@@ -92,7 +71,7 @@ class Table(Case):
         for row in self.advise("keys.txt", "--fpr", "0.003")["ranked"]:
             arity = ["--arity", str(row["arity"])] if "arity" in row else []
             expected = ["--keys-expected", "3000"] if row["family"] == "window" else []
-            built = json.loads(self.ok("build", "-o", "f", "--filter", row["family"], "--fpr", "0.003", *arity,
+            built = json.loads(self.text("build", "-o", "f", "--filter", row["family"], "--fpr", "0.003", *arity,
                                        *expected, "--json", "keys.txt"))
             self.assertEqual(built["bytes"], row["bytes"], row["family"])
             self.assertAlmostEqual(row["bits_per_key"], row["bytes"] * 8 / 3000, delta=1e-6)
@@ -101,7 +80,7 @@ class Table(Case):
         for text, ns in [("250ns", 250), ("1.5us", 1.5e3), ("2ms", 2e6), ("1s", 1e9)]:
             self.check(self.advise("keys.txt", "--saves", text, "--fpr", "2%"), ns, math.log(2) * 0.02 * ns)
         self.assertLess(self.advise("keys.txt", "--saves", "0ns")["gain_ns"], 0)
-        self.assertIn("none: a lookup takes longer", self.ok("advise", "keys.txt", "--saves", "0ns"))
+        self.assertIn("none: a lookup takes longer", self.text("advise", "keys.txt", "--saves", "0ns"))
 
     def test_given_memory_has_no_price(self):
         for sizing in [["--max-bytes", "4k"], ["--bits-per-key", "12"]]:
@@ -118,17 +97,17 @@ class Table(Case):
             self.assertFalse(row["fpr_is_measured"])
             self.assertLess(row["fpr_model"], 3e-12, row["family"])  # of this table: the 40th power of its luck
         self.assertIn("out of its reach", str(advice["not_ranked"]))
-        self.assertIn("~", self.ok("advise", "keys.txt", "--fpr", "1e-12"))
+        self.assertIn("~", self.text("advise", "keys.txt", "--fpr", "1e-12"))
 
     def test_text(self):
-        text = self.ok("advise", "keys.txt")
+        text = self.text("advise", "keys.txt")
         table = text.split("\n\n")[1].splitlines()
         self.assertEqual(sorted(row.split()[0] for row in table[1:]), sorted(FAMILIES))
         self.assertIn("3,000, 3,000 distinct; all of them were measured", text)
         self.assertTrue(text.splitlines()[-1].split()[0] == "run", text)
 
 
-class Needs(Case):
+class Needs(AdviseCase):
     """A family that cannot do what is needed is never advised, and the reason is given."""
 
     def test_needs(self):
@@ -145,7 +124,7 @@ class Needs(Case):
                     self.assertTrue(row[need], (row["family"], need))
             for row in advice["not_ranked"]:
                 self.assertIn("--needs", row["reason"])
-        text = self.ok("advise", "keys.txt", "--needs", "delete,grow")
+        text = self.text("advise", "keys.txt", "--needs", "delete,grow")
         self.assertRegex(text, r"not ranked\n  line +cannot forget a key \(--needs delete\)\n")
         self.assertIn("the only family", text)
 
@@ -154,7 +133,7 @@ class Needs(Case):
         self.assertEqual((advice["ranked"], advice["command"]), ([], None))
 
 
-class Command(Case):
+class Command(AdviseCase):
     """The command that is printed runs as it stands, on the same keys, and makes the filter of the first row."""
 
     def follow(self, *args, stdin=b""):
@@ -165,14 +144,14 @@ class Command(Case):
                               capture_output=True)
         self.assertEqual(done.returncode, 0, (advice["command"], done.stderr))
         best = advice["ranked"][0]
-        info = json.loads(self.ok("info", "--json", shlex.split(advice["command"])[3]))
+        info = json.loads(self.text("info", "--json", shlex.split(advice["command"])[3]))
         self.assertEqual((info["family"], info["bytes"]), (best["family"], best["bytes"]), advice["command"])
         return shlex.split(advice["command"])
 
     def test_follow(self):
         words = self.follow("keys.txt")
         self.assertEqual(words[3], "keys.perhaps")
-        verified = json.loads(self.ok("verify", "keys.perhaps", "--keys", "keys.txt", "--json"))
+        verified = json.loads(self.text("verify", "keys.perhaps", "--keys", "keys.txt", "--json"))
         self.assertEqual((verified["keys"], verified["false_negatives"]), (3000, 0))
         self.assertLess(verified["fpr"], 0.0125)
         for args in [["--fpr", "1e-5", "--saves", "100ns"], ["--bits-per-key", "9.5"], ["--max-bytes", "8Ki"],
@@ -184,7 +163,7 @@ class Command(Case):
         self.write("the people.csv", people)
         words = self.follow("--field", "2", "--delimiter", ";", "--lower", "--trim", "the people.csv")
         self.assertEqual(words[3], "the people.perhaps")
-        self.ok("query", words[3], "-e", "name 7")
+        self.text("query", words[3], "-e", "name 7")
         self.follow("--keys-as", "u64", self.write("n", b"".join(struct.pack("<Q", i) for i in range(2000))))
         self.follow("-0", self.write("z", b"\0".join(self.keys)))
         self.follow("--keys-as", "hex", self.write("h", lines(k.hex().encode() for k in self.keys)))
@@ -195,7 +174,7 @@ class Command(Case):
         self.assertEqual(self.follow(self.write("a.perhaps", lines(self.keys)))[3], "a.perhaps.perhaps")
 
 
-class Sampling(Case):
+class Sampling(AdviseCase):
     """A sample stands for all keys: their number, the size of the filter, which queries are absent. Duplicates do not
     make it larger."""
 
@@ -214,10 +193,10 @@ class Sampling(Case):
         self.assertAlmostEqual(advice["queries_absent"], 0.75, delta=5 * math.sqrt(0.75 * 0.25 / 4500))
         self.assertTrue(advice["absent_are_queries"])
         for row in advice["ranked"]:
-            size = {r["family"]: r["bytes"] for r in json.loads(self.ok("size", "--keys", "100k", "--json"))}
+            size = {r["family"]: r["bytes"] for r in json.loads(self.text("size", "--keys", "100k", "--json"))}
             if row.get("arity") != 4:
                 self.assertAlmostEqual(row["bytes"] / size[row["family"]], 1, delta=0.1, msg=row["family"])
-        self.assertIn("a sample of", self.ok("advise", "many", "--sample", "10k"))
+        self.assertIn("a sample of", self.text("advise", "many", "--sample", "10k"))
 
     def test_duplicates(self):
         advice = self.advise("-", "--sample", "1000", stdin=b"one\n" * 5000 + lines(self.keys[:999]))
@@ -232,7 +211,7 @@ class Sampling(Case):
         self.assertEqual(advice["queries_absent"], 0.75)
         best = advice["ranked"][0]
         self.assertAlmostEqual(advice["gain_ns"], 0.75 * (1 - best["fpr"]) * 100e3 - best["batch_ns"], delta=0.1)
-        self.assertIn("75 % of them are not among the keys", self.ok("advise", "keys.txt", "--queries", "asked"))
+        self.assertIn("75 % of them are not among the keys", self.text("advise", "keys.txt", "--queries", "asked"))
         few = self.advise("keys.txt", "--queries", "-", stdin=b"key 1\nother\n")
         self.assertEqual((few["queries"], few["queries_absent"], few["asked_are_queries"]), (2, 0.5, False))
         known = self.advise("keys.txt", "--queries", "keys.txt")
@@ -241,7 +220,7 @@ class Sampling(Case):
         self.assertLess(known["gain_ns"], 0)
 
 
-class Refusals(Case):
+class Refusals(AdviseCase):
     """What is wrong is named, with exit code 2, and nothing is printed."""
 
     def test_refusals(self):

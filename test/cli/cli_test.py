@@ -72,6 +72,9 @@ class Case(unittest.TestCase):
         self.assertEqual(done.returncode, code, (args, done.stdout, done.stderr))
         return done.stdout
 
+    def text(self, *args, stdin=b"", code=0):
+        return self.ok(*args, stdin=stdin, code=code).decode()
+
     def json(self, *args, stdin=b"", code=0):
         return json.loads(self.ok(*args, "--json", stdin=stdin, code=code))
 

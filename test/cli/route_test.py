@@ -4,48 +4,12 @@
 
 Every class begins with what is promised. Keys are fixed, so a false positive that is not there today never is.
 """
-import json
 import os
-import shutil
-import subprocess
 import sys
-import tempfile
 import unittest
 import xml.etree.ElementTree
 
-PERHAPS = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="perhaps-route-")
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def write(self, name, data):
-        with open(os.path.join(self.folder, name), "wb") as file:
-            file.write(data)
-        return name
-
-    def read(self, name):
-        with open(os.path.join(self.folder, name), "rb") as file:
-            return file.read()
-
-    def run_perhaps(self, *args, stdin=b""):
-        return subprocess.run([PERHAPS, *args], input=stdin, capture_output=True, cwd=self.folder, timeout=120)
-
-    def ok(self, *args, stdin=b"", code=0):
-        done = self.run_perhaps(*args, stdin=stdin)
-        self.assertEqual(done.returncode, code, (args, done.stdout, done.stderr))
-        return done.stdout.decode()
-
-    def refuses(self, text, *args):
-        done = self.run_perhaps(*args)
-        self.assertEqual(done.returncode, 2, (args, done.stdout))
-        self.assertIn(text, done.stderr.decode())
-
-
-def lines(keys):
-    return b"".join(k + b"\n" for k in keys)
+from cli_test import Case, lines
 
 
 class Route(Case):
@@ -59,10 +23,10 @@ class Route(Case):
         for i in range(self.SETS + 1):
             self.write("%d.txt" % i, lines(b"%d:%d" % (i, j) for j in range(50)))
         named = ["s%d=%d.txt" % (i, i) for i in range(self.SETS)]
-        self.made = json.loads(self.ok("route", "--build", "--json", "--fpr", "1e-6", "sets", *named))
+        self.made = self.json("route", "--build", "--fpr", "1e-6", "sets", *named)
 
     def route(self, *args, stdin=b"", code=0):
-        text = self.ok("route", "sets", *args, stdin=stdin, code=code)
+        text = self.text("route", "sets", *args, stdin=stdin, code=code)
         rows = [line.split("\t") for line in text.splitlines()]
         return {row[0]: row[1].split(",") if len(row) > 1 else [] for row in rows}
 
@@ -78,46 +42,46 @@ class Route(Case):
         self.assertEqual(self.route("-e", "nowhere", code=1), {"nowhere": []})
 
     def test_sets_come_and_go(self):
-        self.ok("route", "--remove", "sets", "s3", "s69")
-        self.ok("route", "--add", "sets", "again=3.txt", "more=70.txt")
+        self.text("route", "--remove", "sets", "s3", "s69")
+        self.text("route", "--add", "sets", "again=3.txt", "more=70.txt")
         self.assertEqual(self.route("-e", "3:7")["3:7"], ["again"])
         self.assertEqual(self.route("-e", "70:0")["70:0"], ["more"])
         self.assertEqual(self.route("-e", "69:1", code=1)["69:1"], [])
         self.assertEqual(self.route("-e", "4:49")["4:49"], ["s4"])
-        self.assertIn("sets", self.ok("info", "sets"))
-        self.ok("query", "sets", "-e", "3:7")  # as one filter: in any of them
-        self.ok("query", "sets", "-e", "nowhere", code=1)
+        self.assertIn("sets", self.text("info", "sets"))
+        self.text("query", "sets", "-e", "3:7")  # as one filter: in any of them
+        self.text("query", "sets", "-e", "nowhere", code=1)
 
     def test_a_key_in_two_sets(self):
         self.write("both.txt", b"5:5\n")
-        self.ok("route", "--add", "sets", "both=both.txt")
+        self.text("route", "--add", "sets", "both=both.txt")
         self.assertEqual(sorted(self.route("-e", "5:5")["5:5"]), ["both", "s5"])
 
     def test_what_fails_changes_nothing(self):
         before = self.read("sets")
-        self.refuses("two sets 's1'", "route", "--add", "sets", "s1=1.txt")
-        self.refuses("no set 'x'", "route", "--remove", "sets", "s1", "x")
-        self.refuses("NAME=FILE", "route", "--add", "sets", "1.txt")
-        self.refuses("exclude each other", "route", "--add", "--remove", "sets", "s1")
-        self.refuses("missing.txt", "route", "--add", "sets", "a=missing.txt")
+        self.refused("route", "--add", "sets", "s1=1.txt", says="two sets 's1'")
+        self.refused("route", "--remove", "sets", "s1", "x", says="no set 'x'")
+        self.refused("route", "--add", "sets", "1.txt", says="NAME=FILE")
+        self.refused("route", "--add", "--remove", "sets", "s1", says="exclude each other")
+        self.refused("route", "--add", "sets", "a=missing.txt", says="missing.txt")
         self.assertEqual(self.read("sets"), before)
-        self.ok("build", "-o", "line", "1.txt")
-        self.refuses("no index of sets", "route", "line", "-e", "1")
+        self.text("build", "-o", "line", "1.txt")
+        self.refused("route", "line", "-e", "1", says="no index of sets")
         self.write("cut", before[:-64])
-        self.refuses("truncated", "route", "cut", "-e", "1")
+        self.refused("route", "cut", "-e", "1", says="truncated")
 
     def test_keyed(self):
         self.write("secret", b"0123456789abcdef")
-        self.ok("route", "--build", "--keyed", "secret", "kept", "a=1.txt", "b=2.txt")
-        self.refuses("key", "route", "kept", "-e", "1:1")
-        self.assertEqual(self.ok("route", "--keyed", "secret", "kept", "-e", "1:1"), "1:1\ta\n")
+        self.text("route", "--build", "--keyed", "secret", "kept", "a=1.txt", "b=2.txt")
+        self.refused("route", "kept", "-e", "1:1", says="key")
+        self.assertEqual(self.text("route", "--keyed", "secret", "kept", "-e", "1:1"), "1:1\ta\n")
 
 
 class Allocate(Case):
     """The figures add up: rows make the sums, the budget is kept, and spreading is never worse than not."""
 
     def allocate(self, *args):
-        return json.loads(self.ok("allocate", "--json", *args))
+        return self.json("allocate", *args)
 
     def test_sums(self):
         for args in (["--keys", "1e9", "--budget", "1G"], ["--keys", "1e6", "--budget", "2M", "--levels", "7"],
@@ -136,7 +100,7 @@ class Allocate(Case):
         self.assertLess(d["bytes_for_even_reads"], 0.7 * d["even_bytes"])
 
     def test_table_and_picture(self):
-        text = self.ok("allocate", "--keys", "1e9", "--budget", "1G", "--plot", "levels.svg")
+        text = self.text("allocate", "--keys", "1e9", "--budget", "1G", "--plot", "levels.svg")
         rows = text.splitlines()
         self.assertEqual([row.split()[0] for row in rows[:6]], ["level", "1", "2", "3", "4", "all"])
         self.assertIn("times fewer", text)
@@ -145,9 +109,9 @@ class Allocate(Case):
         self.assertTrue(picture.tag.endswith("svg"))
 
     def test_refusals(self):
-        self.refuses("there are 4 levels", "allocate", "--keys", "1e6", "--budget", "1M", "--ribbon", "5")
-        self.refuses("--ratio", "allocate", "--keys", "1e6", "--budget", "1M", "--ratio", "0.5")
-        self.refuses("--budget", "allocate", "--keys", "1e6")
+        self.refused("allocate", "--keys", "1e6", "--budget", "1M", "--ribbon", "5", says="there are 4 levels")
+        self.refused("allocate", "--keys", "1e6", "--budget", "1M", "--ratio", "0.5", says="--ratio")
+        self.refused("allocate", "--keys", "1e6", says="--budget")
 
 
 if __name__ == "__main__":

@@ -1,52 +1,22 @@
 #!/usr/bin/env python3
 """Shards on the command line: a build in parts equals the build in one piece, and a file of shards is asked as one
 filter. shard_test.py PERHAPS"""
-import json
-import os
-import shutil
-import subprocess
 import sys
-import tempfile
 import unittest
 
-PERHAPS = os.path.abspath(sys.argv.pop(1))
+from cli_test import Case, lines
+
 KEYS = [b"key %d" % i for i in range(5000)]
 
 
-def lines(keys):
-    return b"".join(k + b"\n" for k in keys)
-
-
-class Case(unittest.TestCase):
+class ShardCase(Case):
     def setUp(self):
-        self.folder = tempfile.mkdtemp(prefix="perhaps-shard-")
-        self.addCleanup(shutil.rmtree, self.folder)
+        super().setUp()
         self.write("keys", lines(KEYS))
         self.write("strangers", lines(b"stranger %d" % i for i in range(20000)))
 
-    def write(self, name, data):
-        with open(os.path.join(self.folder, name), "wb") as file:
-            file.write(data)
 
-    def read(self, name):
-        with open(os.path.join(self.folder, name), "rb") as file:
-            return file.read()
-
-    def run_perhaps(self, *args, stdin=b""):
-        return subprocess.run([PERHAPS, *args], input=stdin, capture_output=True, cwd=self.folder, timeout=120)
-
-    def ok(self, *args, stdin=b"", code=0):
-        done = self.run_perhaps(*args, stdin=stdin)
-        self.assertEqual(done.returncode, code, (args, done.stdout, done.stderr))
-        return done.stdout.decode()
-
-    def refuses(self, text, *args, stdin=b""):
-        done = self.run_perhaps(*args, stdin=stdin)
-        self.assertEqual(done.returncode, 2, (args, done.stdout))
-        self.assertIn(text, done.stderr.decode())
-
-
-class Merge(Case):
+class Merge(ShardCase):
     """The union of the shards is the direct build, byte for byte. Would notice: a shard that is sized for its own keys,
     a key in two shards or in none, a number in the header that differs."""
 
@@ -79,31 +49,30 @@ class Merge(Case):
 
     def test_what_cannot_be_is_refused(self):
         for family in ("fuse", "ribbon", "cuckoo", "window", "scalable"):
-            self.refuses("cannot be merged", "build", "--filter", family, "--keys-expected", "5000", "--shard", "0/2",
-                         "-o", "x", "keys")
-        self.refuses("--keys-expected", "build", "--shard", "0/2", "-o", "x", stdin=lines(KEYS))
+            self.refused("build", "--filter", family, "--keys-expected", "5000", "--shard", "0/2", "-o", "x", "keys",
+                         says="cannot be merged")
+        self.refused("build", "--shard", "0/2", "-o", "x", stdin=lines(KEYS), says="--keys-expected")
         for shard in ("2/2", "0/0", "1", "x/2", "-1/2", "1/", "0/99999999"):
-            self.refuses("--shard", "build", "--shard", shard, "-o", "x", "keys")
-        self.refuses("--shard", "build", "--shard", "0/2", "--format", "guava", "-o", "x", "keys")
-        self.assertFalse(os.path.exists(os.path.join(self.folder, "x")))
+            self.refused("build", "--shard", shard, "-o", "x", "keys", says="--shard")
+        self.refused("build", "--shard", "0/2", "--format", "guava", "-o", "x", "keys", says="--shard")
 
 
-class Shards(Case):
+class Shards(ShardCase):
     """A file of shards answers as its filters do, each for its own keys; parts joined are the file made at once. Would
     notice: a key that is asked of another shard, shards of two partitions in one file, a changed byte."""
 
     def test_is_asked_as_one_filter(self):
         for name in ("redisbloom-bf", "redisbloom-cf", "guava"):
             self.ok("build", "--format", name, "--shards", "8", "-o", "s", "keys")
-            self.assertEqual(self.ok("query", "s", "keys"), lines(KEYS).decode())
-            found = int(self.ok("query", "-c", "s", "strangers", code=0))
+            self.assertEqual(self.text("query", "s", "keys"), lines(KEYS).decode())
+            found = int(self.text("query", "-c", "s", "strangers", code=0))
             # 3 % or less of 20000, and 5 sigma.
             self.assertLess(found, 720, name)
-            info = self.ok("info", "s")
+            info = self.text("info", "s")
             self.assertIn("shard 7", info)
             self.ok("verify", "s", "--keys", "keys")
         self.ok("convert", "--entry", "shard 3", "--to", "guava", "-o", "one", "s")
-        self.assertLess(int(self.ok("query", "-c", "one", "keys")), 1000)
+        self.assertLess(int(self.text("query", "-c", "one", "keys")), 1000)
 
     def test_parts_joined_are_the_whole(self):
         args = ("--format", "redisbloom-bf", "--fpr", "0.001", "--shards", "5")
@@ -113,37 +82,37 @@ class Shards(Case):
         names = [f"part.{i}" for i in (3, 1, 0, 4, 2)]
         for i in range(5):
             self.ok("build", *args, "--only", str(i), "-o", f"part.{i}", "keys")
-        self.assertIn("5 of 5 shards", self.ok("merge", "-o", "joined", *names))
+        self.assertIn("5 of 5 shards", self.text("merge", "-o", "joined", *names))
         self.assertEqual(self.read("joined"), self.read("whole"))
         # What is not there is perhaps there.
         self.ok("merge", "-o", "some", *names[:3])
-        self.assertEqual(self.ok("query", "some", "keys"), lines(KEYS).decode())
-        self.assertIn("3 of 5 shards", self.ok("info", "some"))
-        self.refuses("in two of these files", "merge", "-o", "x", "joined", "part.2")
+        self.assertEqual(self.text("query", "some", "keys"), lines(KEYS).decode())
+        self.assertIn("3 of 5 shards", self.text("info", "some"))
+        self.refused("merge", "-o", "x", "joined", "part.2", says="in two of these files")
         self.ok("build", "--format", "redisbloom-bf", "--shards", "6", "--only", "5", "-o", "other", "keys")
-        self.refuses("5 and 6 shards", "merge", "-o", "x", *names, "other")
+        self.refused("merge", "-o", "x", *names, "other", says="5 and 6 shards")
         self.ok("build", "-o", "plain", "keys")
-        self.refuses("not a file of shards", "merge", "-o", "x", "joined", "plain")
+        self.refused("merge", "-o", "x", "joined", "plain", says="not a file of shards")
 
     def test_room_is_shared_out(self):
-        args = ("--format", "redisbloom-bf", "--shards", "4", "--keys-expected", "40000", "--json")
-        self.assertEqual(json.loads(self.ok("build", *args, "-o", "s", "keys"))["keys"], 5000)
+        args = ("--format", "redisbloom-bf", "--shards", "4", "--keys-expected", "40000")
+        self.assertEqual(self.json("build", *args, "-o", "s", "keys")["keys"], 5000)
         # n / N and 4 standard deviations of room each.
-        self.assertEqual(json.loads(self.ok("info", "--json", "s"))["capacity"], 4 * (10000 + 400))
+        self.assertEqual(self.json("info", "s")["capacity"], 4 * (10000 + 400))
 
     def test_what_cannot_be_is_refused(self):
-        self.refuses("has no keys", "build", "--format", "redisbloom-bf", "--shards", "64", "-o", "x", "-e", "one")
-        self.refuses("--only", "build", "--format", "redisbloom-bf", "--shards", "4", "--only", "4", "-o", "x", "keys")
-        self.refuses("--format", "build", "--shards", "4", "-o", "x", "keys")
-        self.refuses("--shards", "build", "--only", "4", "-o", "x", "keys")
+        self.refused("build", "--format", "redisbloom-bf", "--shards", "64", "-o", "x", "-e", "one", says="has no keys")
+        self.refused("build", "--format", "redisbloom-bf", "--shards", "4", "--only", "4", "-o", "x", "keys",
+                     says="--only")
+        self.refused("build", "--shards", "4", "-o", "x", "keys", says="--format")
+        self.refused("build", "--only", "4", "-o", "x", "keys", says="--shards")
         self.ok("build", "--format", "redisbloom-bf", "--shards", "2", "-o", "s", "keys")
         good = self.read("s")
         self.write("cut", good[:-1])
-        self.refuses("truncated", "query", "cut", "-e", "x")
+        self.refused("query", "cut", "-e", "x", says="truncated")
         self.write("flipped", good[:-5] + bytes([good[-5] ^ 1]) + good[-4:])
-        self.refuses("checksum", "query", "flipped", "-e", "x")
-        self.assertFalse(os.path.exists(os.path.join(self.folder, "x")))
+        self.refused("query", "flipped", "-e", "x", says="checksum")
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

@@ -1,0 +1,42 @@
+"""The promises of `perhaps bench lsm`, kept by the real binary over databases that it makes. Speeds are not looked at.
+
+    bench_lsm_test.py PERHAPS [unittest arguments]
+"""
+import sys
+import unittest
+import xml.etree.ElementTree
+
+from cli_test import Case
+
+
+class BenchLsm(Case):
+    """Each setting has its figures, and filters save reads. Would notice: an engine that is not there, filters that are
+    not weighed or not asked, a picture that is no XML."""
+
+    SMALL = ("--keys", "5000", "--lookups", "2000")
+
+    def test_counts_for_both_engines(self):
+        for engine, settings in (("rocksdb", 9), ("leveldb", 4)):
+            rows = self.json("bench", "lsm", "--engine", engine, *self.SMALL, "--svg", engine + ".svg")["settings"]
+            self.assertEqual(len(rows), settings)
+            none, own = rows[0], rows[1]
+            self.assertEqual(none["filter_bytes"], 0)
+            for row in rows[1:]:
+                self.assertGreater(row["filter_bytes"], 0, row)
+                self.assertLess(row["reads_absent"], none["reads_absent"] / 4, row)
+            ours = next(row for row in rows if row["filters"] == "perhaps, 10 bits")
+            self.assertLessEqual(ours["bits_per_key"], own["bits_per_key"] * 1.02)
+            picture = xml.etree.ElementTree.fromstring(self.read(engine + ".svg"))
+            self.assertTrue(picture.tag.endswith("svg"))
+            self.assertIn(b"perhaps, 10 bits", self.read(engine + ".svg"))
+
+    def test_what_cannot_be_is_refused(self):
+        self.refused("bench", "lsm", "--keys", "1000", says="level 1 would have none")
+        self.refused("bench", "lsm", "--keys", "10", says="1000 keys")
+        self.refused("bench", "lsm", "--engine", "x", says="rocksdb|leveldb")
+        self.refused("bench", "lsm", "--svg", "nowhere/a.svg", *self.SMALL, says="nowhere")
+        self.refused("bench", "nothing", says="nothing")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
