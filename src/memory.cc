@@ -27,7 +27,8 @@ std::byte* map_huge(std::uint64_t size) {
       round_up(reinterpret_cast<std::uintptr_t>(first), kHugePage) - reinterpret_cast<std::uintptr_t>(first);
   if (before != 0) munmap(first, before);
   if (before != kHugePage) munmap(first + before + length, kHugePage - before);
-  madvise(first + before, size / kHugePage * kHugePage, MADV_HUGEPAGE);  // Advice: where it is refused, only speed is lost.
+  // Advice: where it is refused, only speed is lost.
+  madvise(first + before, size / kHugePage * kHugePage, MADV_HUGEPAGE);
   return first + before;
 }
 
