@@ -77,7 +77,7 @@ inline More more_of(WindowShape s, Bytes) {
 }
 inline More more_of(const RibbonShape& s, Bytes) {
   return {{"columns", std::to_string(s.columns + s.wide / 4294967296.0)},
-          {"shards", std::to_string(std::uint64_t{1} << s.shard_bits)}};
+          {"fronts", std::to_string(s.fronts)}};
 }
 
 template <class L>

@@ -159,18 +159,9 @@ std::vector<SizeRow> size_table(const Request& request) {
   std::vector<SizeRow> rows;
   for_each_layout([&]<class L>() {
     const auto shape = L::Shape::for_keys(request);
-    std::uint64_t bytes = shape.bytes();
-    std::uint64_t bits = bits_of(shape);
-    if constexpr (StaticLayout<L>) {
-      // As if the keys fell on the shards evenly.
-      const std::uint64_t shards = std::uint64_t{1} << shape.shard_bits;
-      bytes = detail::directory_bytes(shape.shard_bits) +
-              shards * L::shard_bytes(shape, (request.keys + shards - 1) / shards);
-      bits = bytes * 8;
-    }
     rows.push_back({.family = L::family,
-                    .bytes = bytes,
-                    .bits = bits,
+                    .bytes = shape.bytes(),
+                    .bits = bits_of(shape),
                     .probes = probes_of(shape),
                     .fpr = shape.fpr(static_cast<double>(request.keys))});
   });

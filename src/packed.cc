@@ -17,7 +17,7 @@ constexpr std::byte kNone{127};
 constexpr std::byte kKind{128};
 constexpr std::byte kEvery{0};
 constexpr std::string_view kDense = "dense";
-constexpr std::size_t kMostNumbers = 8;
+constexpr std::size_t kMostNumbers = 12;
 
 bool is_dense(std::byte tag) noexcept { return tag != kEvery && std::to_integer<std::size_t>(tag) <= Dense::kMaxKeys; }
 

@@ -63,6 +63,23 @@ TEST(Memory, CopiesAreEqualAndApart) {
   }
 }
 
+TEST(Memory, ResizedItKeepsItsBytesAndNewOnesAreZero) {
+  constexpr std::uint64_t kHuge = Memory::kHugeFrom;
+  const std::uint64_t sizes[] = {0, 1000, 5000, kHuge + 5'000'000, kHuge + 5'000'001, kHuge + 77, 900, kHuge, 0, 10};
+  Memory m;
+  std::uint64_t written = 0;
+  for (const std::uint64_t size : sizes) {
+    m.resize(size);
+    ASSERT_EQ(m.size(), size);
+    EXPECT_TRUE(size < kHuge || address(m) % (2 << 20) == 0) << size;
+    for (std::uint64_t i = 0; i < size; ++i) {
+      ASSERT_EQ(m.data()[i], i < written ? static_cast<std::byte>(i * 31) : std::byte{0}) << size << ", byte " << i;
+    }
+    for (std::uint64_t i = 0; i < size; ++i) m.data()[i] = static_cast<std::byte>(i * 31);
+    written = size;
+  }
+}
+
 TEST(Memory, TooMuchIsBadAlloc) {
   for (const std::uint64_t size :
        {UINT64_MAX, UINT64_MAX / 2, UINT64_MAX - 4096, std::uint64_t{1} << 62, std::uint64_t{1} << 50}) {

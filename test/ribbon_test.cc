@@ -43,8 +43,9 @@ std::uint64_t perhaps_of(const Ribbon& filter, const Digests& digests, bool ahea
   return count_ones(answers);
 }
 
+// Of one shard.
 bool is_every(const Ribbon& filter) {
-  const std::byte* shard = filter.bytes().data() + detail::directory_bytes(0);
+  const std::byte* shard = filter.bytes().data() + filter.shape().front_bytes() + detail::directory_bytes(0);
   return filter.shape().tiny() ? shard[0] == std::byte{255} : shard[0] != std::byte{0};
 }
 
@@ -54,12 +55,28 @@ class Reference {
   Reference(RibbonShape shape, Bytes table) : shape_(shape), table_(table) {}
 
   bool may_contain(std::uint64_t h) const {
-    if (shape_.keys == 0) return false;
-    std::uint64_t at = number(8 * (shape_.shard_bits == 0 ? 0 : h >> (64 - shape_.shard_bits)), 8);
-    if (shape_.shard_bits == 0 && shape_.keys <= 255) {
-      const std::uint64_t slots = shape_.keys + (shape_.keys > 64);
-      std::uint64_t extra = static_cast<std::uint64_t>(std::ceil(static_cast<double>(shape_.keys) * wide()));
-      if (shape_.keys > 64 && shape_.wide != 0) extra = std::min(extra + 4, slots);
+    std::uint64_t end = 0;
+    for (std::uint64_t i = 0; i < shape_.fronts; ++i, h = mixed(h, 0) * kTimes[0]) {
+      const std::uint64_t starts = shape_.starts[i];
+      if (starts == 0) continue;
+      const auto narrow = shape_.wide == 0
+                              ? UINT64_MAX
+                              : static_cast<std::uint64_t>(
+                                    static_cast<detail::Wide>(starts) * ((std::uint64_t{1} << 32) - shape_.wide) >> 38);
+      const std::uint64_t codes = end;
+      const std::uint64_t blocks = (codes + (starts / 128 + 3) / 4 + 63) / 64 * 64;
+      end = (blocks + 8 * words(starts / 64 + 1, narrow) + 63) / 64 * 64;
+      const std::uint64_t start = high_product(h, starts);
+      if (bumped(start, codes, 2)) continue;
+      const std::uint64_t high = high_product(h, 0xd6e8feb86659fd93);
+      return equal(start, blocks, narrow, (h * 0xd6e8feb86659fd93 ^ high) | 1, high);
+    }
+    if (shape_.rest == 0) return false;
+    const std::uint64_t at = end + number(end, 8);
+    if (shape_.rest <= 255) {
+      const std::uint64_t slots = shape_.rest + (shape_.rest > 64);
+      std::uint64_t extra = static_cast<std::uint64_t>(std::ceil(static_cast<double>(shape_.rest) * wide()));
+      if (shape_.rest > 64 && shape_.wide != 0) extra = std::min(extra + 4, slots);
       return dense(8 * at + 16, slots, extra, number(at, 1), number(at + 1, 1), mixed(h, 0));
     }
     if (number(at, 1) == 1) return true;
@@ -68,28 +85,10 @@ class Reference {
     for (std::uint64_t layer = 0; layer < number(at + 1, 1); ++layer) {
       const std::uint64_t starts = number(at + 16 + 16 * layer, 4), narrow = number(at + 20 + 16 * layer, 4);
       const std::uint64_t blocks = number(at + 24 + 16 * layer, 4), codes = number(at + 28 + 16 * layer, 4);
-      const std::uint64_t x = layer == 0 && seed == 0 ? h << shape_.shard_bits : a * kTimes[layer];
-      const std::uint64_t start = high_product(x, starts);
-      const std::uint64_t kind = starts < 512 ? 0 : starts < 4096 ? 1 : 2;
-      const std::uint64_t size = std::uint64_t{32} << kind;
-      const std::uint64_t code = number(at + 8 * codes + start / size / 4, 1) >> (start / size % 4 * 2) & 3;
-      constexpr std::uint64_t kBumped[3][4] = {{0, 8, 16, 32}, {0, 16, 32, 64}, {0, 24, 48, 128}};
-      if (start % size < kBumped[kind][code]) continue;
-      const std::uint64_t width = shape_.columns + (start / 64 >= narrow);
+      const std::uint64_t start = high_product(layer == 0 && seed == 0 ? h : a * kTimes[layer], starts);
+      if (bumped(start, at + 8 * codes, starts < 512 ? 0 : starts < 4096 ? 1 : 2)) continue;
       const std::uint64_t t = a * 0xd6e8feb86659fd93;
-      const std::uint64_t c = (t ^ t >> 32) | 1;
-      for (std::uint64_t j = 0; j < width; ++j) {
-        bool sum = false;
-        for (std::uint64_t i = 0; i < 64; ++i) {
-          if ((c >> i & 1) == 0) continue;
-          const std::uint64_t k = (start + i) / 64;
-          const std::uint64_t words =
-              std::min(k, narrow) * shape_.columns + (k - std::min(k, narrow)) * (shape_.columns + 1);
-          sum ^= bit(8 * (at + 8 * (blocks + words + j)) + (start + i) % 64);
-        }
-        if (sum != ((a * 0xc2b2ae3d27d4eb4f >> 32 >> j & 1) != 0)) return false;
-      }
-      return true;
+      return equal(start, at + 8 * blocks, narrow, (t ^ t >> 32) | 1, a * 0xc2b2ae3d27d4eb4f >> 32);
     }
     return dense(8 * (at + 8 * number(at + 8, 4)), number(at + 4, 2), number(at + 6, 2), number(at + 2, 1),
                  number(at + 3, 1), a);
@@ -101,6 +100,27 @@ class Reference {
                                               0xbf58476d1ce4e5b9, 0x94d049bb133111eb};
   static constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
 
+  std::uint64_t words(std::uint64_t k, std::uint64_t narrow) const {
+    return std::min(k, narrow) * shape_.columns + (k - std::min(k, narrow)) * (shape_.columns + 1);
+  }
+  bool bumped(std::uint64_t start, std::uint64_t codes, unsigned kind) const {
+    const std::uint64_t size = std::uint64_t{32} << kind;
+    const std::uint64_t code = number(codes + start / size / 4, 1) >> (start / size % 4 * 2) & 3;
+    constexpr std::uint64_t kBumped[3][4] = {{0, 8, 16, 32}, {0, 16, 32, 64}, {0, 24, 48, 128}};
+    return start % size < kBumped[kind][code];
+  }
+  bool equal(std::uint64_t start, std::uint64_t blocks, std::uint64_t narrow, std::uint64_t c,
+             std::uint64_t fingerprint) const {
+    for (std::uint64_t j = 0; j < shape_.columns + (start / 64 >= narrow); ++j) {
+      bool sum = false;
+      for (std::uint64_t i = 0; i < 64; ++i) {
+        if ((c >> i & 1) == 0) continue;
+        sum ^= bit(8 * (blocks + 8 * (words((start + i) / 64, narrow) + j)) + (start + i) % 64);
+      }
+      if (sum != ((fingerprint >> j & 1) != 0)) return false;
+    }
+    return true;
+  }
   double wide() const { return static_cast<double>(shape_.wide) / 4294967296.0; }
   std::uint64_t number(std::uint64_t at, std::uint64_t bytes) const {
     std::uint64_t n = 0;
@@ -172,19 +192,19 @@ TEST(Ribbon, HoldsEveryKeyForEverySmallNumberOfThem) {
 }
 
 TEST(Ribbon, HoldsEveryKeyOfLargeSets) {
-  for (const std::uint64_t keys : {10'000, 100'000, 600'000}) {
+  for (const std::uint64_t keys : {10'000, 100'000, 600'000, 1'200'000}) {
     for (const double fpr : {0.5, 0.01}) {
       SCOPED_TRACE(std::to_string(keys) + " keys");
       const Digests digests = random_set(keys, keys);
       const Ribbon filter = built(digests, {.fpr = fpr}, {.threads = 2});
-      EXPECT_EQ(filter.shape().shard_bits, keys > 262'144 ? 2u : 0u);
+      EXPECT_EQ(filter.shape().fronts, keys > 1'000'000 ? 2u : keys > 32'768 ? 1u : 0u);
       with_every_kernel([&](const kernel::Row& row) { EXPECT_EQ(perhaps_of(filter, digests, true), keys) << row.isa; });
       expect_all(filter, digests);
     }
   }
 }
 
-// Digests that are none: the first walk finds them all in one bucket, and the second has them spread by a seed.
+// Digests that are none: the first front finds them all in a few buckets and is skipped; they are spread behind it.
 TEST(Ribbon, HoldsDigestsThatAreNotSpread) {
   struct Pattern {
     const char* name;
@@ -206,7 +226,7 @@ TEST(Ribbon, HoldsDigestsThatAreNotSpread) {
       digests = ascending(std::move(digests));
       const Ribbon filter = built(digests, {.fpr = 0.01});
       EXPECT_EQ(perhaps_of(filter, digests), digests.size());
-      EXPECT_FALSE(filter.shape().shard_bits == 0 && is_every(filter));
+      EXPECT_FALSE(is_every(filter));
       const Digests others = random_set(99, 2000);
       EXPECT_LT(perhaps_of(filter, others), 200u);
     }
@@ -220,9 +240,9 @@ TEST(Ribbon, EmptyAnswersNo) {
 }
 
 TEST(Ribbon, EveryKernelAnswersAsTheHeaderSays) {
-  for (const std::uint64_t keys : {3, 64, 65, 200, 300, 900, 5'000, 30'000, 600'000}) {
+  for (const std::uint64_t keys : {3, 64, 65, 200, 300, 900, 5'000, 40'000, 1'200'000}) {
     for (const double columns : {1.0, 2.6, 3.0, 3.5, 4.0, 6.3, 7.0, 7.5, 8.0, 8.5, 13.3, 16.2, 24.0, 31.5, 32.0}) {
-      if (keys == 600'000 && columns != 7.5) continue;
+      if (keys == 1'200'000 && columns != 7.5 && columns != 8.0) continue;
       const Digests digests = random_set(keys, keys);
       const Ribbon filter = built(digests, {.fpr = std::exp2(-columns)});
       SCOPED_TRACE(std::to_string(keys) + " keys, " + std::to_string(columns) + " columns");
@@ -306,7 +326,7 @@ TEST(Ribbon, FillsTheBytesThatItIsGiven) {
 
 TEST(Ribbon, ShapeRefusesWhatIsNone) {
   const RibbonShape shape = RibbonShape::for_keys({.keys = 1000, .fpr = 0.01});
-  const auto numbers = shape.numbers();
+  auto numbers = shape.numbers();
   ASSERT_TRUE(RibbonShape::from(numbers));
   EXPECT_EQ(*RibbonShape::from(numbers), shape);
   const auto refused = [&](std::size_t i, std::uint64_t value) {
@@ -319,11 +339,24 @@ TEST(Ribbon, ShapeRefusesWhatIsNone) {
   EXPECT_TRUE(refused(1, 33));
   EXPECT_TRUE(refused(1, std::uint64_t{1} << 32 | 7));
   EXPECT_TRUE(refused(2, std::uint64_t{1} << 32));
-  EXPECT_TRUE(refused(3, 19));
+  EXPECT_TRUE(refused(3, 1));
+  EXPECT_TRUE(refused(3, 7));
   EXPECT_TRUE(refused(4, 0));
   EXPECT_TRUE(refused(4, 1001));
   EXPECT_TRUE(refused(4, UINT64_MAX - 7));
   EXPECT_FALSE(RibbonShape::from(std::vector<std::uint64_t>{1, 2, 3}));
+
+  const RibbonShape fronted = RibbonShape::for_keys({.keys = 1'000'000, .fpr = 0.01});
+  ASSERT_EQ(fronted.fronts, 2u);
+  numbers = fronted.numbers();
+  ASSERT_TRUE(RibbonShape::from(numbers));
+  EXPECT_EQ(*RibbonShape::from(numbers), fronted);
+  EXPECT_TRUE(refused(3, 0));
+  EXPECT_TRUE(refused(3, 3));
+  EXPECT_TRUE(refused(4, fronted.front_bytes()));
+  EXPECT_TRUE(refused(6, 100));
+  EXPECT_TRUE(refused(6, std::uint64_t{128} << 20));  // more than there are bytes for
+  EXPECT_TRUE(refused(6, std::uint64_t{1} << 60));
 }
 
 // Random damage to head and directory either is refused or leaves a table that can be probed.
@@ -338,7 +371,8 @@ TEST(Ribbon, DamagedBytesCanBeProbedOrAreRefused) {
       const auto copy = std::make_unique<std::byte[]>(filter.byte_size());
       std::memcpy(copy.get(), filter.bytes().data(), filter.byte_size());
       for (std::uint64_t i = 0; i <= turn % 4; ++i) {
-        const std::uint64_t first = turn % 2 == 0 ? detail::directory_bytes(filter.shape().shard_bits) : 0;
+        const std::uint64_t directory = filter.shape().front_bytes();
+        const std::uint64_t first = directory + (turn % 2 == 0 ? detail::directory_bytes(0) : 0);
         const std::uint64_t at = first + random.at(2 * i) % 96;
         if (at < filter.byte_size()) copy[at] = static_cast<std::byte>(random.at(2 * i + 1));
       }
@@ -436,8 +470,8 @@ TEST(Ribbon, BytesNeverChange) {
   };
   constexpr Golden kGolden[] = {{0, 0.01, 0xf4e0909fb26174b},       {1, 0.01, 0x732203e4bc40276a},
                                 {36, 0.01, 0x61179424b126b7a3},     {200, 1e-3, 0x9883b067330c6fd7},
-                                {1'000, 0.01, 0x3f63672c7a37019b},  {20'000, 1.0 / 256, 0xdd196c5ba416b061},
-                                {600'000, 0.01, 0x24dd70c09321f648}};
+                                {1'000, 0.01, 0x3f63672c7a37019b},  {20'000, 1.0 / 256, 0xfd49db042de2c968},
+                                {600'000, 0.01, 0xeeae5f64391c28a0}};
   for (const Golden& golden : kGolden) {
     const Digests digests = random_set(golden.keys + 1, golden.keys);
     with_every_kernel([&](const kernel::Row& row) {

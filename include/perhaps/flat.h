@@ -110,7 +110,7 @@ class FlatProbes {
   std::uint64_t byte_size() const noexcept { return shape_.bytes(); }
 
   template <class Isa = detail::isa::Here>
-  bool may_contain(digest d) const noexcept {
+  [[gnu::always_inline]] bool may_contain(digest d) const noexcept {
     d.check(hasher_);
     return L::template may_contain<Isa>(shape_, table_, d.value);
   }
@@ -132,7 +132,7 @@ class FlatProbes {
 
   // Keys instead of digests: the filter's own hasher hashes them. Text, bytes or integers (hash.h).
   template <Key K, class Isa = detail::isa::Here>
-  bool may_contain(const K& key) const noexcept {
+  [[gnu::always_inline]] bool may_contain(const K& key) const noexcept {
     return may_contain<Isa>(digest_of(hasher_, key));
   }
   // A column of keys. The next 64 keys are hashed and their memory asked for while the last 64 are being probed.

@@ -29,6 +29,10 @@ class Memory {
   }
   ~Memory() { release(); }
 
+  // Keeps what there is of the first `bytes` bytes; new ones are zero. Smaller, it stays where it is. Throws
+  // std::bad_alloc and is unchanged.
+  PERHAPS_API void resize(std::uint64_t bytes);
+
   std::byte* data() noexcept { return data_; }
   const std::byte* data() const noexcept { return data_; }
   std::uint64_t size() const noexcept { return size_; }

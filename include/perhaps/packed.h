@@ -61,7 +61,7 @@ class PackedView {
 
   Bytes bytes_;
   const Ask* ask_;
-  alignas(8) std::array<std::byte, 64> shape_{};  // of the family, where there is one
+  alignas(8) std::array<std::byte, 72> shape_{};  // of the family, where there is one
 };
 
 }  // namespace perhaps

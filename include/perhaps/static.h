@@ -20,6 +20,10 @@
 //   table = | offset of shard 0 | .. | offset of shard s - 1 | table bytes | shard 0 | shard 1 | .. |
 //            \_____ directory: s + 1 little-endian words of 64 bits _______/         s = 2^shard_bits
 //
+// A family may have fronts: parts of known size that lie before the directory, each of which takes most of the keys.
+// They are built one after the other, each from runs of ascending digests at once; what the last one leaves is what the
+// shards are sized for and built from. Offsets count from the directory.
+//
 // What a shard is built from -- ascending, distinct digests -- depends on nothing but the set of keys. So the bytes are
 // the same for every number of threads, every limit of memory and every order of arrival, and a key given a thousand
 // times counts once.
@@ -44,6 +48,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "perhaps/detail/bits.h"
 #include "perhaps/flat.h"
@@ -87,10 +92,12 @@ class StaticScratch {
   std::array<Memory, 8> slots_;
 };
 
-// What a shard is built from, and where.
-struct StaticShard {
+// A run of a front, one of 2^run_bits by the top bits of a digest: what it is built from, and those of the digests that
+// it does not take, ascending.
+struct StaticRun {
+  std::uint64_t number;
   std::span<const std::uint64_t> digests;
-  std::span<std::byte> out;
+  std::vector<std::uint64_t>* left;
 };
 
 // A family that is built. Its Shape has, among others, the members `shard_bits` (at most kMaxShardBits, chosen by
@@ -108,8 +115,23 @@ concept StaticLayout = Layout<L> && std::same_as<typename L::word, std::uint64_t
   noexcept->std::same_as<std::uint64_t>;
   // `digests` ascend and are distinct; `out` has shard_bytes zeros and no alignment beyond 8. Cannot fail.
   L::build_shard(shape, digests, out, scratch);
-  // If it is faster with several at once, in one thread: L::kShardsTogether, and L::build_shards(shape, up to that many
-  // shards, scratch).
+};
+// The keys that a front leaves have other digests from there on, remixed(h), and are in a table of their own kind: the
+// shape behind() the fronts.
+template <class L>
+concept FrontedLayout = StaticLayout<L> &&
+    requires(typename L::Shape shape, std::uint64_t keys, std::byte* table, unsigned run_bits,
+             std::span<const StaticRun> runs, StaticScratch& scratch) {
+  { shape.front_bytes() } -> std::same_as<std::uint64_t>;
+  { shape.behind() } -> std::same_as<typename L::Shape>;
+  shape.drop_fronts();
+  // One more, for so many keys, or none if they are too few; returns its run_bits.
+  shape.add_front(keys);
+  // Another one in its place, that takes nothing.
+  shape.skip_front();
+  { L::remixed(keys) } -> std::same_as<std::uint64_t>;
+  // The first one; up to L::kRunsTogether runs at once, a power of two.
+  L::build_front(shape, table, run_bits, runs, scratch);
 };
 
 namespace detail {
@@ -150,17 +172,20 @@ Result<void> check_shards(std::string_view family, unsigned shard_bits, Bytes ta
 class StaticFamily {
  public:
   virtual std::string_view name() const noexcept = 0;
-  virtual unsigned fix_shape(std::uint64_t keys) = 0;  // returns shard_bits
+  virtual unsigned fix_shape(std::uint64_t keys) = 0;               // returns shard_bits
+  virtual std::uint64_t front_bytes() const noexcept { return 0; }  // of all fronts so far
+  virtual bool add_front(std::uint64_t) { return false; }           // for so many keys; false: no more
+  virtual unsigned run_bits() const noexcept { return 0; }
+  virtual std::uint64_t runs_together() const noexcept { return 1; }
+  virtual void build_front(std::byte*, std::span<const StaticRun>, StaticScratch&) const {}
+  virtual void skip_front() {}  // it left too many keys
+  virtual void remix(std::span<std::uint64_t>) const noexcept {}
   virtual std::uint64_t shard_bytes(std::uint64_t keys) const noexcept = 0;
   virtual void fix_size(std::uint64_t table_bytes) = 0;
   virtual void build_shard(std::span<const std::uint64_t> digests, std::span<std::byte> out,
                            StaticScratch& scratch) const = 0;
-  // At most that many at once; a power of two.
-  virtual std::uint64_t shards_together() const noexcept { return 1; }
-  virtual void build_shards(std::span<const StaticShard> shards, StaticScratch& scratch) const {
-    for (const StaticShard& shard : shards) build_shard(shard.digests, shard.out, scratch);
-  }
-  // How many of `digests` the table denies. Other shards may not be there yet.
+  // How many of `digests` the table denies: the last front or, once there is no more, the shards. Other runs or shards
+  // may not be there yet, and nothing is behind a front: it denies what it leaves.
   virtual std::uint64_t missing(const std::byte* table, std::span<const std::uint64_t> digests) const noexcept = 0;
 
  protected:
@@ -177,32 +202,53 @@ class StaticFamilyOf final : public StaticFamily {
   unsigned fix_shape(std::uint64_t keys) override {
     request_.keys = keys;
     shape_ = L::Shape::for_keys(request_);
+    if constexpr (FrontedLayout<L>) shape_.drop_fronts();
+    now_ = shape_;
     assert(shape_.shard_bits <= kMaxShardBits);
     return shape_.shard_bits;
   }
-  std::uint64_t shard_bytes(std::uint64_t keys) const noexcept override { return L::shard_bytes(shape_, keys); }
+  std::uint64_t front_bytes() const noexcept override {
+    if constexpr (FrontedLayout<L>) return shape_.front_bytes();
+    return 0;
+  }
+  bool add_front([[maybe_unused]] std::uint64_t keys) override {
+    if constexpr (FrontedLayout<L>) {
+      at_ = shape_.front_bytes();
+      now_ = shape_.behind();
+      now_.keys = keys;
+      run_bits_ = now_.add_front(keys);
+      shape_.add_front(keys);
+      return now_.front_bytes() != 0;
+    }
+    return false;
+  }
+  unsigned run_bits() const noexcept override { return run_bits_; }
+  std::uint64_t runs_together() const noexcept override {
+    if constexpr (FrontedLayout<L>) return L::kRunsTogether;
+    return 1;
+  }
+  void build_front([[maybe_unused]] std::byte* table, [[maybe_unused]] std::span<const StaticRun> runs,
+                   [[maybe_unused]] StaticScratch& scratch) const override {
+    if constexpr (FrontedLayout<L>) L::build_front(now_, table + at_, run_bits_, runs, scratch);
+  }
+  void skip_front() override {
+    if constexpr (FrontedLayout<L>) shape_.skip_front();
+  }
+  void remix([[maybe_unused]] std::span<std::uint64_t> digests) const noexcept override {
+    if constexpr (FrontedLayout<L>) std::ranges::transform(digests, digests.begin(), L::remixed);
+  }
+  std::uint64_t shard_bytes(std::uint64_t keys) const noexcept override { return L::shard_bytes(now_, keys); }
   void fix_size(std::uint64_t table_bytes) override { shape_.table_bytes = table_bytes; }
   void build_shard(std::span<const std::uint64_t> digests, std::span<std::byte> out,
                    StaticScratch& scratch) const override {
-    L::build_shard(shape_, digests, out, scratch);
-  }
-  std::uint64_t shards_together() const noexcept override {
-    if constexpr (requires { L::kShardsTogether; }) return L::kShardsTogether;
-    return 1;
-  }
-  void build_shards(std::span<const StaticShard> shards, StaticScratch& scratch) const override {
-    if constexpr (requires { L::build_shards(shape_, shards, scratch); }) {
-      L::build_shards(shape_, shards, scratch);
-    } else {
-      StaticFamily::build_shards(shards, scratch);
-    }
+    L::build_shard(now_, digests, out, scratch);
   }
   std::uint64_t missing(const std::byte* table, std::span<const std::uint64_t> digests) const noexcept override {
     std::array<std::uint64_t, 16> answers;
     std::uint64_t there = 0;
     for (std::size_t from = 0; from < digests.size(); from += answers.size() * kBatch) {
       const auto some = digests.subspan(from, std::min(answers.size() * kBatch, digests.size() - from));
-      L::query(shape_, table, some.data(), some.size(), answers.data(), false);
+      L::query(now_, table + at_, some.data(), some.size(), answers.data(), false);
       for (std::size_t i = 0; i * kBatch < some.size(); ++i) there += static_cast<unsigned>(std::popcount(answers[i]));
     }
     return digests.size() - there;
@@ -211,6 +257,10 @@ class StaticFamilyOf final : public StaticFamily {
  private:
   Request request_;
   typename L::Shape shape_{};
+  // The front that is being built, or the shards, as a table of its own, and where it begins.
+  typename L::Shape now_{};
+  std::uint64_t at_ = 0;
+  unsigned run_bits_ = 0;
 };
 
 // The pipeline over plain words: src/build/pipeline.cc.

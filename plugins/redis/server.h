@@ -53,6 +53,7 @@ class Budget {
  private:
   Context* context_;
   std::uint64_t in_use_;
+  bool limited_;
   bool refused_ = false;
 };
 
@@ -150,7 +151,8 @@ class OpenedKey {
   // Null if it is missing or of another type.
   template <class Value>
   Value* get() const noexcept {
-    return api::ModuleTypeGetType(key_) == Value::type ? static_cast<Value*>(api::ModuleTypeGetValue(key_)) : nullptr;
+    if (missing() || api::KeyType(key_) != kModuleKey || api::ModuleTypeGetType(key_) != Value::type) return nullptr;
+    return static_cast<Value*>(api::ModuleTypeGetValue(key_));
   }
   template <class Value>
   void set(Value* value) noexcept {

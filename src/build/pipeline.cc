@@ -3,6 +3,7 @@
 #include <bit>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -125,6 +126,12 @@ struct StaticPipeline::State {
   void sort_loose();
   void sort_buckets();
   std::span<const std::uint64_t> sorted(std::uint64_t from, std::uint64_t to, std::uint64_t keys, Words& room);
+  std::vector<std::uint64_t> first_keys(unsigned shard_bits) const;
+  template <class Work>
+  void for_shards(unsigned shard_bits, const std::vector<std::uint64_t>& first_key, std::uint64_t together, Work work);
+  void verify(const StaticFamily& family, const std::byte* table, std::uint64_t shard,
+              std::span<const std::uint64_t> digests, std::uint64_t expected);
+  void build_front(StaticFamily& family, std::uint64_t keys, Memory& table);
   Memory build(StaticFamily& family);
 };
 
@@ -245,34 +252,27 @@ std::span<const std::uint64_t> StaticPipeline::State::sorted(std::uint64_t from,
   return all;
 }
 
-Memory StaticPipeline::State::build(StaticFamily& family) {
-  std::uint64_t keys = loose.size();
-  for (const SortedBucket& bucket : buckets) keys += bucket.keys;
-  begin(BuildPhase::building, keys);
-  const unsigned shard_bits = family.fix_shape(keys);
-  const std::uint64_t shards = std::uint64_t{1} << shard_bits;
-  // first_key[s]: keys before shard s.
-  std::vector<std::uint64_t> first_key(shards + 1, 0);
+// first[s]: keys before shard s.
+std::vector<std::uint64_t> StaticPipeline::State::first_keys(unsigned shard_bits) const {
+  std::vector<std::uint64_t> first((std::size_t{1} << shard_bits) + 1, 0);
   if (is_small()) {
-    for (const std::uint64_t h : loose) ++first_key[shard_of(shard_bits, h) + 1];
+    for (const std::uint64_t h : loose) ++first[shard_of(shard_bits, h) + 1];
   } else {
     for (std::uint64_t cell = 0; cell < cell_keys.size(); ++cell) {
-      first_key[(cell >> (kMaxShardBits - shard_bits)) + 1] += cell_keys[cell];
+      first[(cell >> (kMaxShardBits - shard_bits)) + 1] += cell_keys[cell];
     }
   }
-  std::vector<std::uint64_t> offsets(shards + 1, directory_bytes(shard_bits));
-  for (std::uint64_t s = 0; s < shards; ++s) {
-    offsets[s + 1] = offsets[s] + family.shard_bytes(first_key[s + 1]);
-    first_key[s + 1] += first_key[s];
-  }
-  family.fix_size(offsets.back());
-  Memory table(offsets.back());
-  std::memcpy(table.data(), offsets.data(), offsets.size() * 8);
+  std::partial_sum(first.begin(), first.end(), first.begin());
+  return first;
+}
 
-  // A unit of work is a bucket, a shard, or as many shards as are built together, whichever is larger: all are runs of
-  // ascending digests. A small set lies there as a whole.
-  std::uint64_t together = family.shards_together();
-  while (together > 1 && shards / together < options.threads) together /= 2;
+// Calls work(first shard, digests of each of up to `together` shards, scratch) in the options' threads.
+template <class Work>
+void StaticPipeline::State::for_shards(unsigned shard_bits, const std::vector<std::uint64_t>& first_key,
+                                       std::uint64_t together, Work work) {
+  // A unit is a bucket, or as many shards as go together, whichever is larger: all are runs of ascending digests. A
+  // small set lies there as a whole.
+  while (together > 1 && (first_key.size() - 1) / together < options.threads) together /= 2;
   unsigned unit_bits = shard_bits - std::min(shard_bits, static_cast<unsigned>(std::countr_zero(together)));
   if (!is_small()) unit_bits = std::min(unit_bits, kBucketBits);
   const std::uint64_t units = std::uint64_t{1} << unit_bits;
@@ -280,7 +280,7 @@ Memory StaticPipeline::State::build(StaticFamily& family) {
   in_threads(static_cast<unsigned>(std::min<std::uint64_t>(options.threads, units)), [&] {
     Words room;
     StaticScratch scratch;
-    std::vector<StaticShard> group;
+    std::vector<std::span<const std::uint64_t>> group;
     for (std::uint64_t unit; (unit = next.fetch_add(1)) < units && !failed;) {
       const std::uint64_t begin_shard = unit << (shard_bits - unit_bits);
       const std::uint64_t end_shard = (unit + 1) << (shard_bits - unit_bits);
@@ -293,27 +293,92 @@ Memory StaticPipeline::State::build(StaticFamily& family) {
         digests = sorted(unit << each, (unit + 1) << each, first_key[end_shard] - begin_key, room);
         if (failed) return;
       }
-      for (std::uint64_t from = begin_shard; from < end_shard; from += group.size()) {
+      for (std::uint64_t from = begin_shard; from < end_shard && !failed; from += group.size()) {
         group.clear();
         for (std::uint64_t s = from; s < std::min(from + together, end_shard); ++s) {
-          group.push_back({digests.subspan(first_key[s] - begin_key, first_key[s + 1] - first_key[s]),
-                           table.bytes().subspan(offsets[s], offsets[s + 1] - offsets[s])});
+          group.push_back(digests.subspan(first_key[s] - begin_key, first_key[s + 1] - first_key[s]));
         }
-        family.build_shards(group, scratch);
-        for (std::size_t i = 0; i < group.size(); ++i) {
-          const auto own = group[i].digests;
-          const std::uint64_t missing = options.verify ? family.missing(table.data(), own) : 0;
-          if (missing != 0) {
-            return fail(
-                {Errc::bad_checksum, std::string(family.name()) + ": " + std::to_string(missing) + " of the " +
-                                         std::to_string(own.size()) + " keys of shard " + std::to_string(from + i) +
-                                         " are not in the filter just built; the memory or the program is at fault"});
-          }
-          advance(own.size());
-        }
+        work(from, std::span<const std::span<const std::uint64_t>>(group), scratch);
       }
     }
   });
+}
+
+// `table` denies so many of the digests of a shard that has to deny `expected`.
+void StaticPipeline::State::verify(const StaticFamily& family, const std::byte* table, std::uint64_t shard,
+                                   std::span<const std::uint64_t> digests, std::uint64_t expected) {
+  if (!options.verify) return;
+  const std::uint64_t missing = family.missing(table, digests);
+  if (missing == expected) return;
+  fail({Errc::bad_checksum, std::string(family.name()) + ": " + std::to_string(missing - expected) + " of the " +
+                                std::to_string(digests.size()) + " keys of shard " + std::to_string(shard) +
+                                " are not in the filter just built; the memory or the program is at fault"});
+}
+
+// The next front, in a table that has those before it. After it `loose` has what is left.
+void StaticPipeline::State::build_front(StaticFamily& family, std::uint64_t keys, Memory& table) {
+  const std::uint64_t bytes = family.front_bytes();
+  const unsigned run_bits = family.run_bits();
+  // With room for the next ones and the shards, as a rule.
+  if (bytes > table.size()) table.resize(bytes + bytes / 16);
+  std::vector<std::vector<std::uint64_t>> left(std::size_t{1} << run_bits);
+  for_shards(run_bits, first_keys(run_bits), family.runs_together(),
+             [&](std::uint64_t from, std::span<const std::span<const std::uint64_t>> group, StaticScratch& scratch) {
+               std::vector<StaticRun> runs;
+               for (const auto digests : group) {
+                 runs.push_back({from + runs.size(), digests, &left[from + runs.size()]});
+               }
+               family.build_front(table.data(), runs, scratch);
+               for (const StaticRun& run : runs) {
+                 verify(family, table.data(), run.number, run.digests, run.left->size());
+                 advance(run.digests.size() - run.left->size());
+               }
+             });
+  if (failed) return;
+  std::vector<std::uint64_t> all;
+  for (const auto& some : left) all.insert(all.end(), some.begin(), some.end());
+  // Digests that are not spread. Once remixed they are.
+  if (all.size() > keys / 4) {
+    family.skip_front();
+    std::fill(table.data() + family.front_bytes(), table.data() + bytes, std::byte{0});
+  }
+  family.remix(all);
+  loose.resize(all.size());
+  const auto sorted = build::sort_distinct(all, loose, 0);
+  if (sorted.data() == all.data()) loose.swap(all);
+  buckets.clear();
+  for (const auto& lane : lanes) lane->digests.drop();
+}
+
+Memory StaticPipeline::State::build(StaticFamily& family) {
+  std::uint64_t keys = loose.size();
+  for (const SortedBucket& bucket : buckets) keys += bucket.keys;
+  begin(BuildPhase::building, keys);
+  const unsigned shard_bits = family.fix_shape(keys);
+  Memory table;
+  while (family.add_front(keys)) {
+    build_front(family, keys, table);
+    if (failed) return {};
+    keys = loose.size();
+  }
+  const auto first_key = first_keys(shard_bits);
+  std::vector<std::uint64_t> offsets(first_key.size(), directory_bytes(shard_bits));
+  for (std::uint64_t s = 0; s + 1 < offsets.size(); ++s) {
+    offsets[s + 1] = offsets[s] + family.shard_bytes(first_key[s + 1] - first_key[s]);
+  }
+  const std::uint64_t front = family.front_bytes();
+  family.fix_size(front + offsets.back());
+  table.resize(front + offsets.back());
+  std::memcpy(table.data() + front, offsets.data(), offsets.size() * 8);
+  for_shards(shard_bits, first_key, 1,
+             [&](std::uint64_t shard, std::span<const std::span<const std::uint64_t>> group, StaticScratch& scratch) {
+               const auto digests = group[0];
+               family.build_shard(digests,
+                                  table.bytes().subspan(front + offsets[shard], offsets[shard + 1] - offsets[shard]),
+                                  scratch);
+               verify(family, table.data(), shard, digests, 0);
+               advance(digests.size());
+             });
   return table;
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <optional>
 
+#include "build/ribbon_plan.h"
 #include "build/ribbon_solver.h"
 
 namespace perhaps {
@@ -27,18 +28,6 @@ struct Plan {
 
 constexpr std::uint64_t words_of_bits(std::uint64_t bits) { return (bits + 63) / 64; }
 
-std::uint64_t root(std::uint64_t n) noexcept {
-  std::uint64_t r = 0;
-  for (std::uint64_t bit = std::uint64_t{1} << 31; bit != 0; bit /= 2) {
-    if ((r + bit) * (r + bit) <= n) r += bit;
-  }
-  return r;
-}
-
-// Slots that stay empty in a layer of that many, with room for chance: about 12 at the two ends, 0.22 % between them,
-// and three standard deviations.
-std::uint64_t empty_slots(std::uint64_t slots) noexcept { return 14 + slots / 450 + root(slots) / 2; }
-
 Plan plan_of(RibbonShape shape, std::uint64_t keys) noexcept {
   Plan plan;
   std::uint64_t left = keys;
@@ -46,39 +35,22 @@ Plan plan_of(RibbonShape shape, std::uint64_t keys) noexcept {
     const std::uint64_t slots = std::min(left - left / 33, left - 32) / 64 * 64;
     plan.layer[plan.layers++].starts =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(slots - 63, UINT32_MAX / 64 * 64 - 63));
-    left -= std::min(left, slots - std::min(slots, empty_slots(slots)));
+    left -= std::min(left, slots - std::min(slots, detail::empty_slots(slots)));
   }
   left = std::min(left, RibbonShape::kDenseKeys);
   plan.dense = RibbonShape::dense_slots(left);
   plan.extra = shape.extra_slots(left);
   std::uint64_t at = (RibbonLayout::kHeadBytes + RibbonLayout::kLayerBytes * plan.layers) / 8;
-  const auto put_codes = [&at](Layer& layer) {
-    layer.codes_at = static_cast<std::uint32_t>(at);
-    at += layer.code_words();
-  };
-  const bool large = shape.shard_bits != 0 || keys > 8192;
-  if (large) {
-    for (std::uint32_t i = 0; i < plan.layers; ++i) put_codes(plan.layer[i]);
-    // On a line of the table, given that the directory and whole lines of other shards are before this one.
-    const std::uint64_t before = detail::directory_bytes(shape.shard_bits) / 8;
-    while ((before + at) % (kLineBytes / 8) != 0) ++at;
-  }
   for (std::uint32_t i = 0; i < plan.layers; ++i) {
     Layer& layer = plan.layer[i];
-    // As many narrow blocks as keep the rate at or below the one that is wanted.
-    __extension__ using Product = unsigned __int128;
-    layer.narrow = static_cast<std::uint32_t>(
-        shape.wide == 0
-            ? layer.blocks()
-            : static_cast<std::uint64_t>((Product{layer.starts} * ((std::uint64_t{1} << 32) - shape.wide)) >> 38));
+    layer.narrow = static_cast<std::uint32_t>(RibbonFront::narrow_blocks(layer.starts, shape.wide, layer.blocks()));
     layer.blocks_at = static_cast<std::uint32_t>(at);
     at += layer.words(layer.blocks(), shape.columns);
-    if (!large) put_codes(layer);
+    layer.codes_at = static_cast<std::uint32_t>(at);
+    at += layer.code_words();
   }
   plan.dense_at = at;
-  at += words_of_bits(plan.dense * shape.columns + plan.extra);
-  plan.bytes = at * 8;
-  if (shape.shard_bits != 0) plan.bytes = (plan.bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  plan.bytes = 8 * (at + words_of_bits(plan.dense * shape.columns + plan.extra));
   return plan;
 }
 
@@ -222,16 +194,32 @@ bool solve_dense(RibbonShape shape, std::span<const std::uint64_t> mixed, Dense*
 }
 
 // The keys of a layer in the order of their starts: digests as they come, or positions x that were sorted. A layer's
-// multiplier is odd, so x gives the mixed digest back.
+// multiplier is odd, so x gives the mixed digest back. `left`: how a key goes on that is bumped.
+struct FromFront {
+  unsigned run_bits;
+  std::uint64_t x(std::uint64_t h) const noexcept { return h << run_bits; }
+  ribbon::Row<std::uint64_t> equation(std::uint64_t h) const noexcept {
+    const RibbonLayout::Wish wish(0, h);
+    return {wish.coefficients, wish.fingerprint};
+  }
+  std::uint64_t left(std::uint64_t h) const noexcept { return h; }
+};
 struct FromDigests {
-  unsigned shard_bits;
-  std::uint64_t x(std::uint64_t h) const noexcept { return h << shard_bits; }
-  std::uint64_t mixed(std::uint64_t h) const noexcept { return RibbonLayout::mixed(h, 0); }
+  std::uint64_t x(std::uint64_t h) const noexcept { return h; }
+  ribbon::Row<std::uint64_t> equation(std::uint64_t h) const noexcept {
+    const std::uint64_t a = left(h);
+    return {RibbonLayout::coefficients_of(a), RibbonLayout::fingerprint_of(a)};
+  }
+  std::uint64_t left(std::uint64_t h) const noexcept { return RibbonLayout::mixed(h, 0); }
 };
 struct FromPositions {
   std::uint64_t inverse;
   std::uint64_t x(std::uint64_t position) const noexcept { return position; }
-  std::uint64_t mixed(std::uint64_t position) const noexcept { return position * inverse; }
+  ribbon::Row<std::uint64_t> equation(std::uint64_t position) const noexcept {
+    const std::uint64_t a = left(position);
+    return {RibbonLayout::coefficients_of(a), RibbonLayout::fingerprint_of(a)};
+  }
+  std::uint64_t left(std::uint64_t position) const noexcept { return position * inverse; }
 };
 
 constexpr std::uint64_t inverse_of(std::uint64_t odd) noexcept {
@@ -255,12 +243,12 @@ struct Equation {
 template <class From>
 class LayerBand {
  public:
-  LayerBand(RibbonShape shape, const Layer& layer, From from, std::span<const std::uint64_t> keys, std::byte* shard,
+  LayerBand(RibbonShape shape, const Layer& layer, From from, std::span<const std::uint64_t> keys, std::byte* codes,
             Row* rows, std::uint64_t* bumped) noexcept
       : layer_(layer),
         from_(from),
         keys_(keys),
-        codes_(shard + std::uint64_t{layer.codes_at} * 8),
+        codes_(codes),
         rows_(rows),
         bumped_(bumped),
         mask_(low_bits(shape.columns + (shape.wide != 0))),
@@ -282,7 +270,7 @@ class LayerBand {
     return next(e);
   }
 
-  // Mixed digests of bumped keys are in `bumped`, which may be `keys` itself.
+  // Bumped keys are in `bumped`, which may be `keys` itself.
   std::size_t bumped_count() const noexcept { return bumped_count_; }
 
  private:
@@ -293,9 +281,8 @@ class LayerBand {
     return start & ((std::uint64_t{1} << bucket_bits_) - 1);
   }
   Equation equation(std::size_t i, std::uint64_t start) const noexcept {
-    const std::uint64_t a = from_.mixed(keys_[i]);
-    return {rows_ + start, RibbonLayout::coefficients_of(a), RibbonLayout::fingerprint_of(a) & mask_,
-            static_cast<std::uint32_t>(offset_of(start))};
+    const auto [coefficients, result] = from_.equation(keys_[i]);
+    return {rows_ + start, coefficients, result & mask_, static_cast<std::uint32_t>(offset_of(start))};
   }
 
   PERHAPS_INLINE bool next(Equation& e) noexcept {
@@ -345,7 +332,7 @@ class LayerBand {
   }
   void close() noexcept {
     codes_[bucket_ / 4] |= static_cast<std::byte>(code_ << (bucket_ % 4 * 2));
-    for (std::size_t i = begin_; i < first_kept_; ++i) bumped_[bumped_count_++] = from_.mixed(keys_[i]);
+    for (std::size_t i = begin_; i < first_kept_; ++i) bumped_[bumped_count_++] = from_.left(keys_[i]);
     ++bucket_;
   }
   // From here to the left all keys of the bucket are bumped, and those that the code takes with them.
@@ -410,18 +397,18 @@ PERHAPS_INLINE void band_alone(Band& band, Equation e) noexcept {
   }
 }
 
-using FirstBand = LayerBand<FromDigests>;
-using FirstBands = std::array<FirstBand*, RibbonLayout::kShardsTogether>;
+using FrontBand = LayerBand<FromFront>;
+using FrontBands = std::array<FrontBand*, RibbonLayout::kRunsTogether>;
 
-// The steps of an equation wait for one another, some ten cycles each and 17 of them a key; those of different shards
+// The steps of an equation wait for one another, some ten cycles each and 17 of them a key; those of different runs
 // do not. Four in turns take half the time (two: 0.65, six: as four).
 template <class Bits>
-PERHAPS_INLINE void band_together(const FirstBands& bands) noexcept {
-  static_assert(RibbonLayout::kShardsTogether == 4);
-  FirstBand& b0 = *bands[0];
-  FirstBand& b1 = *bands[1];
-  FirstBand& b2 = *bands[2];
-  FirstBand& b3 = *bands[3];
+PERHAPS_INLINE void band_together(const FrontBands& bands) noexcept {
+  static_assert(RibbonLayout::kRunsTogether == 4);
+  FrontBand& b0 = *bands[0];
+  FrontBand& b1 = *bands[1];
+  FrontBand& b2 = *bands[2];
+  FrontBand& b3 = *bands[3];
   // Not in arrays: gcc 12 keeps those in memory.
   Equation e0{}, e1{}, e2{}, e3{};
   bool more0 = b0.begin(e0);
@@ -457,7 +444,7 @@ template <class Band>
 PERHAPS_RIBBON_WITH_BMI2 void band_alone_bmi2(Band& band, const Equation& e) noexcept {
   band_alone<Bmi2Bits>(band, e);
 }
-PERHAPS_RIBBON_WITH_BMI2 void band_together_bmi2(const FirstBands& bands) noexcept { band_together<Bmi2Bits>(bands); }
+PERHAPS_RIBBON_WITH_BMI2 void band_together_bmi2(const FrontBands& bands) noexcept { band_together<Bmi2Bits>(bands); }
 #endif
 
 template <class Band>
@@ -469,7 +456,7 @@ void band_all(Band& band) noexcept {
 #endif
   band_alone<PortableBits>(band, e);
 }
-void band_all_together(const FirstBands& bands) noexcept {
+void band_all_together(const FrontBands& bands) noexcept {
 #if PERHAPS_RIBBON_BMI2
   if (kernel::active().bmi2) return band_together_bmi2(bands);
 #endif
@@ -482,32 +469,36 @@ struct Work {
   std::span<const std::uint64_t> digests;
   std::span<std::byte> out;
   Row* rows;
-  std::uint64_t* left;  // the keys that no layer has so far
+  std::uint64_t* left;  // the keys that no layer has so far, mixed
   std::size_t left_count;
 
-  void solve_rows(RibbonShape shape, std::uint32_t i) const noexcept {
+  template <class From>
+  void band(RibbonShape shape, std::uint32_t i, From from, std::span<const std::uint64_t> keys) noexcept {
     const Layer& layer = plan.layer[i];
+    LayerBand<From> band(shape, layer, from, keys, out.data() + std::uint64_t{layer.codes_at} * 8, rows, left);
+    band_all(band);
+    left_count = band.bumped_count();
     const ribbon::Banding<std::uint64_t> banding{{rows, static_cast<std::size_t>(64 * layer.blocks())}};
     banding.solve(shape.columns, layer.narrow, out.data() + std::uint64_t{layer.blocks_at} * 8);
   }
-  FirstBand first_band(RibbonShape shape) const noexcept {
-    return {shape, plan.layer[0], {shape.shard_bits}, digests, out.data(), rows, left};
-  }
 };
 
-// Layers from number `next` on, the dense part and the head.
-bool finish(RibbonShape shape, Work& work, std::uint32_t seed, std::uint32_t next) noexcept {
+bool try_seed(RibbonShape shape, Work& work, std::uint32_t seed) noexcept {
   const Plan& plan = work.plan;
   const std::span<std::byte> out = work.out;
-  for (std::uint32_t i = next; i < plan.layers; ++i) {
+  std::uint32_t next = 0;
+  if (plan.layers != 0 && seed == 0) {
+    work.band(shape, next++, FromDigests{}, work.digests);
+  } else {
+    work.left_count = work.digests.size();
+    for (std::size_t i = 0; i < work.left_count; ++i) work.left[i] = RibbonLayout::mixed(work.digests[i], seed);
+  }
+  for (; next < plan.layers; ++next) {
+    const std::uint64_t factor = RibbonLayout::kLayer[next];
     const std::span<std::uint64_t> positions(work.left, work.left_count);
-    for (std::uint64_t& p : positions) p *= RibbonLayout::kLayer[i];
+    for (std::uint64_t& p : positions) p *= factor;
     std::ranges::sort(positions);
-    LayerBand<FromPositions> band(shape, plan.layer[i], {inverse_of(RibbonLayout::kLayer[i])}, positions, out.data(),
-                                  work.rows, work.left);
-    band_all(band);
-    work.left_count = band.bumped_count();
-    work.solve_rows(shape, i);
+    work.band(shape, next, FromPositions{inverse_of(factor)}, positions);
   }
   Dense dense{plan.dense_at * 64, static_cast<std::uint32_t>(plan.dense), static_cast<std::uint32_t>(plan.extra), 0, 0};
   if (!solve_dense(shape, {work.left, work.left_count}, &dense, out)) return false;
@@ -525,19 +516,13 @@ bool finish(RibbonShape shape, Work& work, std::uint32_t seed, std::uint32_t nex
   return true;
 }
 
-bool try_seed(RibbonShape shape, Work& work, std::uint32_t seed) noexcept {
-  std::ranges::fill(work.out, std::byte{0});
-  work.left_count = work.digests.size();
-  for (std::size_t i = 0; i < work.left_count; ++i) work.left[i] = RibbonLayout::mixed(work.digests[i], seed);
-  return finish(shape, work, seed, 0);
-}
-
-// Layer 0 was no way to a solution, or there is none.
+// Without a seed there was no solution.
 void start_over(RibbonShape shape, Work& work) noexcept {
   std::uint64_t all = work.digests.size();
   for (const std::uint64_t h : work.digests) all = RibbonLayout::mixed(all ^ h, 0) * RibbonLayout::kLayer[0];
   for (std::uint32_t i = 0; i < 64; ++i) {
     const auto seed = static_cast<std::uint32_t>(RibbonLayout::dense_coefficients(all, i, 0) >> 32) | 1;
+    std::ranges::fill(work.out, std::byte{0});
     if (try_seed(shape, work, seed)) return;
   }
   std::ranges::fill(work.out, std::byte{0});
@@ -545,8 +530,8 @@ void start_over(RibbonShape shape, Work& work) noexcept {
 }
 
 Dense tiny_dense(RibbonShape shape) noexcept {
-  return {16, static_cast<std::uint32_t>(RibbonShape::dense_slots(shape.keys)),
-          static_cast<std::uint32_t>(shape.extra_slots(shape.keys)), 0, 0};
+  return {16, static_cast<std::uint32_t>(RibbonShape::dense_slots(shape.rest)),
+          static_cast<std::uint32_t>(shape.extra_slots(shape.rest)), 0, 0};
 }
 
 }  // namespace
@@ -555,9 +540,63 @@ std::uint64_t RibbonLayout::shard_bytes(const RibbonShape& shape, std::uint64_t 
   return shape.tiny() ? shape.tiny_bytes() : plan_of(shape, keys).bytes;
 }
 
-void RibbonLayout::build_shards(const RibbonShape& shape, std::span<const StaticShard> shards, StaticScratch& scratch) {
+void RibbonLayout::build_front(const RibbonShape& shape, std::byte* table, unsigned run_bits,
+                               std::span<const StaticRun> runs, StaticScratch& scratch) {
+  const RibbonFront front = shape.front(0, 0);
+  const std::uint64_t starts = front.starts >> run_bits;
+  const std::uint64_t last_run = (std::uint64_t{1} << run_bits) - 1;
+  const Layer layer{static_cast<std::uint32_t>(starts), 0, 0, 0};
+  struct Work {
+    std::size_t taken;
+    Row* rows;
+    std::span<std::uint64_t> left;
+    std::optional<FrontBand> band;
+  };
+  std::array<Work, kRunsTogether> works;
+  FrontBands bands{};
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto [number, digests, left] = runs[i];
+    Work& work = works[i];
+    std::byte* const codes = table + front.codes_at + number * (starts / (4 * RibbonFront::kBucket));
+    // Ribbons do not reach from run to run: the last bucket is bumped, except the last of all.
+    work.taken = digests.size();
+    if (number != last_run) {
+      const std::uint64_t last = starts - RibbonFront::kBucket;
+      const auto end = std::ranges::partition_point(
+          digests, [&](std::uint64_t h) { return detail::scale(h << run_bits, starts) < last; });
+      work.taken = static_cast<std::size_t>(end - digests.begin());
+      codes[last / (4 * RibbonFront::kBucket)] |= std::byte{3 << 6};
+    }
+    const auto room = scratch.room<std::uint64_t>(i, (starts + 64) * (sizeof(Row) / 8) + digests.size());
+    work.rows = reinterpret_cast<Row*>(room.data());
+    work.left = room.last(digests.size());
+    bands[i] = &work.band.emplace(shape, layer, FromFront{run_bits}, digests.first(work.taken), codes, work.rows,
+                                  work.left.data());
+  }
+  if (runs.size() == kRunsTogether) {
+    band_all_together(bands);
+  } else {
+    for (std::size_t i = 0; i < runs.size(); ++i) band_all(*bands[i]);
+  }
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto [number, digests, left] = runs[i];
+    const Work& work = works[i];
+    const std::uint64_t first = number * (starts / 64);
+    const std::uint64_t blocks = starts / 64 + (number == last_run ? 1 : 0);
+    const ribbon::Banding<std::uint64_t> banding{{work.rows, static_cast<std::size_t>(64 * blocks)}};
+    banding.solve(shape.columns, front.narrow - std::min(front.narrow, first),
+                  table + front.blocks_at + 8 * front.words(first, shape.columns));
+    const auto bumped = work.left.first(work.band->bumped_count());
+    left->reserve(bumped.size() + digests.size() - work.taken);
+    left->assign(bumped.begin(), bumped.end());
+    const auto others = digests.subspan(work.taken);
+    left->insert(left->end(), others.begin(), others.end());
+  }
+}
+
+void RibbonLayout::build_shard(const RibbonShape& shape, std::span<const std::uint64_t> digests,
+                               std::span<std::byte> out, StaticScratch& scratch) {
   if (shape.tiny()) {
-    const auto [digests, out] = shards[0];
     const auto all = scratch.room<std::uint64_t>(0, digests.size());
     std::ranges::transform(digests, all.begin(), [](std::uint64_t h) { return mixed(h, 0); });
     Dense dense = tiny_dense(shape);
@@ -566,48 +605,23 @@ void RibbonLayout::build_shards(const RibbonShape& shape, std::span<const Static
     out[1] = static_cast<std::byte>(dense.extra_seed);
     return;
   }
-  std::array<Work, kShardsTogether> works;
-  std::array<std::optional<FirstBand>, kShardsTogether> bands;
-  FirstBands together{};
-  std::size_t banded = 0;
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    const auto [digests, out] = shards[i];
-    const Plan plan = plan_of(shape, digests.size());
-    const std::uint64_t slots = plan.layers == 0 ? 0 : 64 * plan.layer[0].blocks();
-    const auto room = scratch.room<std::uint64_t>(i, slots * (sizeof(Row) / 8) + digests.size());
-    works[i] = {plan, digests, out, reinterpret_cast<Row*>(room.data()), room.data() + room.size() - digests.size(), 0};
-    if (plan.layers == 0) continue;
-    together[banded++] = &bands[i].emplace(works[i].first_band(shape));
-  }
-  if (banded == kShardsTogether) {
-    band_all_together(together);
-  } else {
-    for (std::size_t i = 0; i < banded; ++i) band_all(*together[i]);
-  }
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    Work& work = works[i];
-    bool solved;
-    if (bands[i]) {
-      work.left_count = bands[i]->bumped_count();
-      work.solve_rows(shape, 0);
-      solved = finish(shape, work, 0, 1);
-    } else {
-      solved = try_seed(shape, work, 0);
-    }
-    if (!solved) start_over(shape, work);
-  }
+  const Plan plan = plan_of(shape, digests.size());
+  const std::uint64_t slots = plan.layers == 0 ? 0 : 64 * plan.layer[0].blocks();
+  const auto room = scratch.room<std::uint64_t>(0, slots * (sizeof(Row) / 8) + digests.size());
+  Work work{plan, digests, out, reinterpret_cast<Row*>(room.data()), room.data() + room.size() - digests.size(), 0};
+  if (!try_seed(shape, work, 0)) start_over(shape, work);
 }
 
-bool RibbonLayout::dense(const RibbonShape& shape, const std::byte* table, std::uint64_t h) noexcept {
+bool RibbonLayout::dense(const RibbonShape& shape, const std::byte* table, std::uint32_t i, std::uint64_t h) noexcept {
+  for (; i < shape.fronts; ++i) h = remixed(h);
+  const std::byte* shard = table + shape.front_bytes() + detail::directory_bytes(0);
   if (shape.tiny()) {
-    if (shape.keys == 0) return false;
+    if (shape.rest == 0) return false;
     Dense d = tiny_dense(shape);
-    const std::byte* only = table + detail::directory_bytes(0);
-    d.seed = static_cast<std::uint32_t>(only[0]);
-    d.extra_seed = static_cast<std::uint32_t>(only[1]);
-    return d.seed == kMaxSeeds || dense_equals(shape, {only, shape.tiny_bytes()}, d, mixed(h, 0));
+    d.seed = static_cast<std::uint32_t>(shard[0]);
+    d.extra_seed = static_cast<std::uint32_t>(shard[1]);
+    return d.seed == kMaxSeeds || dense_equals(shape, {shard, shape.tiny_bytes()}, d, mixed(h, 0));
   }
-  const std::byte* shard = table + shard_offset(shape, table, h);
   if (shard[0] != std::byte{0}) return true;
   const Dense d{0, detail::load<std::uint16_t>(shard + 4), detail::load<std::uint16_t>(shard + 6),
                 static_cast<std::uint32_t>(shard[2]), static_cast<std::uint32_t>(shard[3])};
@@ -640,7 +654,8 @@ bool check_shard(RibbonShape shape, Bytes shard) noexcept {
 }  // namespace
 
 Result<void> RibbonLayout::check(const RibbonShape& shape, Bytes table) {
-  return detail::check_shards(family, shape.shard_bits, table, [&](Bytes shard) {
+  // Whatever a front says, it is inside: the shape has its size.
+  return detail::check_shards(family, 0, table.subspan(shape.front_bytes()), [&](Bytes shard) {
     return shape.tiny() ? shard.size() == shape.tiny_bytes() : check_shard(shape, shard);
   });
 }

@@ -205,14 +205,12 @@ void ribbon_query(const RibbonShape& shape, const std::byte* table, Source sourc
   portable_ribbon(shape, table, source, count, answers, ahead);
 }
 #else
-// Ribbon. Keys go through three steps, kGroup of them at a time:
-//   begin   their digests, and where their buckets' codes and their blocks in layer 0 are; the codes are asked for
-//   place   the codes are looked at, bumped keys go the long way; what a key wants of its two blocks is computed
-//   probe   the blocks are looked at
-// The steps of different groups take turns. The blocks of a group that was placed are asked for one by one meanwhile,
-// between the keys of the others: all at once they are more than memory takes, and then it has nothing to do (1.4 times
-// the time at 1e8 keys). Places, coefficients and fingerprints are computed for as many keys as a vector has lanes; the
-// columns of a key are multiplied in vectors of up to four.
+// Ribbon. Keys go through two steps, kGroup of them at a time:
+//   place   their blocks in the first front, or for bumped keys behind it, and what a key wants of its two blocks
+//   probe   the blocks are looked at, kAhead groups later
+// The blocks of a group are asked for one by one, between the probes of another: all at once they are more than memory
+// takes, and then it has nothing to do (1.4 times the time at 1e8 keys). Coefficients and fingerprints are computed for
+// as many keys as a vector has lanes; the columns of a key are multiplied in vectors of up to four.
 using Lanes = hn::CappedTag<std::uint64_t, 4>;
 using Halves = hn::Repartition<std::uint32_t, Lanes>;
 using Lane = hn::Vec<Lanes>;
@@ -223,54 +221,22 @@ struct RibbonGroup {
   alignas(32) std::uint64_t digest[kGroup];
   alignas(32) std::uint64_t start[kGroup];
   alignas(32) std::uint64_t low[kGroup];   // the coefficients of the slots in the block; before, the codes
-  alignas(32) std::uint64_t high[kGroup];  // and of those in the next
+  alignas(32) std::uint64_t high[kGroup];  // and of those in the next; before, all
   alignas(32) std::uint64_t want[kGroup];  // fingerprint, and in bit 32 whether the block has one column more
   const std::byte* block[kGroup];
-  const std::byte* next[kGroup];  // before, where the codes are
-  std::uint64_t unusual;          // keys of small shards and shards with a seed
-  std::uint64_t dense;            // keys to ask `dense` for
+  const std::byte* next[kGroup];
+  std::uint64_t dense;  // keys to ask `dense` for
 };
 
-// What an unusual key reads instead of codes, and a key in no layer instead of a block.
+// What a key in no layer reads instead of a block.
 alignas(64) constexpr std::byte kZeros[64 * 8] = {};
 
-// Asks for a block.
+// Asks for a block and the next.
 template <class Columns>
 HWY_INLINE void ribbon_ask(const std::byte* block, Columns columns) {
-  const std::byte* const last = block + 8 * columns - 1;
+  const std::byte* const last = block + 16 * columns - 1;
   for (const std::byte* at = block; at < last; at += kLineBytes) detail::prefetch_read(at);
   if (reinterpret_cast<std::uintptr_t>(block) % kLineBytes != 0) detail::prefetch_read(last);
-}
-
-// `kWhole`: all blocks have `columns` columns, a multiple of 2 * kColumns. Two loops, for which gcc has the registers.
-template <bool kWhole, class Source, class Columns>
-PERHAPS_KERNEL_BATCH void ribbon_begin(unsigned shard_bits, const std::byte* table, Columns columns, Source source,
-                                       std::size_t size, bool ahead, RibbonGroup* group, const RibbonGroup* placed) {
-  for (std::size_t i = 0; i < size; ++i) {
-    if (placed != nullptr) ribbon_ask(placed->block[i], columns);
-    const std::uint64_t h = source[i];
-    group->digest[i] = h;
-    group->next[i] = detail::shard_at(shard_bits, table, h);
-  }
-  std::uint64_t unusual = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    const std::byte* const shard = group->next[i];
-    if (!RibbonLayout::is_usual(shard)) [[unlikely]] {
-      unusual |= std::uint64_t{1} << i;
-      group->start[i] = 0;
-      group->block[i] = group->next[i] = kZeros;
-      continue;
-    }
-    const auto layer = RibbonLayout::layer_at(shard, 0);
-    const std::uint64_t start = detail::scale(group->digest[i] << shard_bits, layer.starts);
-    const std::uint64_t k = start / 64;
-    group->start[i] = start;
-    group->block[i] = shard + 8 * (layer.blocks_at + (kWhole ? k * columns : layer.words(k, columns)));
-    if constexpr (!kWhole) group->want[i] = std::uint64_t{k >= layer.narrow} << 32;
-    group->next[i] = RibbonLayout::large_codes(shard, layer, start);
-    if (ahead) detail::prefetch_read(group->next[i]);
-  }
-  group->unusual = unusual;
 }
 
 // The sign bit of each lane.
@@ -295,49 +261,56 @@ HWY_INLINE std::uint32_t half_sign_bits(hn::Vec<Halves> v) {
 #endif
 }
 
-// A product modulo 2^64.
-HWY_INLINE Lane times(Lane a, std::uint64_t factor) {
-  const Lanes d;
-  const Halves half;
-  const auto low = hn::BitCast(half, hn::Set(d, factor & 0xffffffffu));
-  const auto high = hn::BitCast(half, hn::Set(d, factor >> 32));
-  const auto both = hn::BitCast(half, a);
-  const Lane cross = hn::Add(hn::MulEven(hn::BitCast(half, hn::ShiftRight<32>(a)), low), hn::MulEven(both, high));
-  return hn::Add(hn::MulEven(both, low), hn::ShiftLeft<32>(cross));
-}
-
-// The long way, from the digest again.
+// A key that the first front bumps.
 HWY_NOINLINE void ribbon_place_one(const RibbonShape& shape, const std::byte* table, std::size_t i,
                                    RibbonGroup* group) {
-  const std::uint64_t h = group->digest[i];
-  const std::uint64_t bit = std::uint64_t{1} << i;
-  const auto place = (group->unusual & bit) != 0 ? RibbonLayout::place_in_shard(shape, table, h)
-                                                 : RibbonLayout::bumped_place(shape, table, h);
-  if (place.packed == RibbonLayout::Place::kDense) {
-    group->dense |= bit;
+  const bool fronted = shape.starts[0] != 0;
+  const std::uint64_t h = fronted ? RibbonLayout::remixed(group->digest[i]) : group->digest[i];
+  const auto place = RibbonLayout::place_from(shape, table, fronted, h);
+  if (place.block == nullptr) {
+    group->dense |= std::uint64_t{1} << i;
     group->block[i] = group->next[i] = kZeros;
     group->want[i] = 0;
     return;
   }
-  const std::uint64_t a = RibbonLayout::mixed_at(shape, table, place, h);
-  group->block[i] = table + place.byte();
-  group->next[i] = group->block[i] + (place.slot() == 0 ? 0 : 8 * place.width(shape));
-  group->low[i] = RibbonLayout::coefficients_of(a) << place.slot();
-  group->high[i] = RibbonLayout::coefficients_of(a) >> 1 >> (63 - place.slot());
-  group->want[i] = RibbonLayout::fingerprint_of(a) | std::uint64_t{place.packed & 1} << 32;
+  group->block[i] = place.block;
+  group->next[i] = place.next();
+  group->low[i] = place.coefficients << place.slot;
+  group->high[i] = place.coefficients >> 1 >> (63 - place.slot);
+  group->want[i] = place.fingerprint | std::uint64_t{place.width - shape.columns} << 32;
 }
 
-template <bool kWhole, class Columns>
-PERHAPS_KERNEL_BATCH void ribbon_place(const RibbonShape& shape, const std::byte* table, Columns columns,
+// `kWhole`: all blocks have `columns` columns, a multiple of 2 * kColumns.
+template <bool kWhole, class Source, class Columns>
+PERHAPS_KERNEL_BATCH void ribbon_place(const RibbonShape& shape, const std::byte* table, Columns columns, Source source,
                                        std::size_t size, RibbonGroup* group) {
   const Lanes d;
-  const Lane block_bytes = hn::Set(d, std::uint64_t{8} * columns);
-  for (std::size_t i = 0; i < size; ++i) group->low[i] = detail::load<std::uint64_t>(group->next[i]);
+  const RibbonFront front = shape.front(0, 0);
+  const std::byte* const blocks = table + front.blocks_at;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::uint64_t h = source[i];
+    const RibbonLayout::Wish wish(front.starts, h);
+    group->digest[i] = h;
+    group->start[i] = wish.start;
+    group->low[i] = static_cast<std::uint64_t>(table[wish.start >> 9]);
+    group->high[i] = wish.coefficients;
+    const std::uint64_t k = wish.start / 64;
+    if constexpr (kWhole) {
+      group->block[i] = blocks + 8 * (k * columns);
+      group->next[i] = group->block[i] + 8 * columns;
+      group->want[i] = wish.fingerprint;
+    } else {
+      const std::uint64_t wider = k >= front.narrow;
+      group->block[i] = blocks + 8 * front.words(k, columns);
+      group->next[i] = group->block[i] + 8 * (columns + wider);
+      group->want[i] = wish.fingerprint | wider << 32;
+    }
+  }
   std::uint64_t bumped = 0;
   for (std::size_t i = 0; i < size; i += kColumns) {
     const Lane start = hn::Load(d, group->start + i);
     const Lane code =
-        hn::And(hn::Shr(hn::Load(d, group->low + i), hn::And(hn::ShiftRight<6>(start), hn::Set(d, std::uint64_t{62}))),
+        hn::And(hn::Shr(hn::Load(d, group->low + i), hn::And(hn::ShiftRight<6>(start), hn::Set(d, std::uint64_t{6}))),
                 hn::Set(d, std::uint64_t{3}));
     const Lane limit =
         hn::And(hn::Shr(hn::Set(d, std::uint64_t{RibbonLayout::kLargeThresholds}), hn::ShiftLeft<3>(code)),
@@ -345,36 +318,16 @@ PERHAPS_KERNEL_BATCH void ribbon_place(const RibbonShape& shape, const std::byte
     // Below the limit: the difference is negative.
     const Lane below = hn::Sub(hn::And(start, hn::Set(d, std::uint64_t{127})), limit);
     bumped |= sign_bits(below) << i;
-
-    const Lane h = hn::Load(d, group->digest + i);
-    Lane a = times(hn::Xor(h, hn::ShiftRight<32>(h)), RibbonLayout::kGolden);
-    a = hn::Xor(a, hn::ShiftRight<29>(a));
-    const Lane t = times(a, RibbonLayout::kCoefficients);
-    const Lane coefficients = hn::Or(hn::Xor(t, hn::ShiftRight<32>(t)), hn::Set(d, std::uint64_t{1}));
+    const Lane coefficients = hn::Load(d, group->high + i);
     const Lane slot = hn::And(start, hn::Set(d, std::uint64_t{63}));
     hn::Store(hn::Shl(coefficients, slot), d, group->low + i);
     hn::Store(hn::Shr(hn::ShiftRight<1>(coefficients), hn::Xor(slot, hn::Set(d, std::uint64_t{63}))), d,
               group->high + i);
-    const Lane fingerprint = hn::ShiftRight<32>(times(a, RibbonLayout::kFingerprint));
-    Lane bytes = block_bytes;
-    if constexpr (!kWhole) {
-      const Lane wider = hn::Load(d, group->want + i);
-      bytes = hn::Add(bytes, hn::ShiftRight<29>(wider));
-      hn::Store(hn::Or(fingerprint, wider), d, group->want + i);
-    } else {
-      hn::Store(fingerprint, d, group->want + i);
-    }
-    // A key that starts in slot 0 needs nothing of the next block, which may not be there: 0 - slot is negative for the
-    // others.
-    const hn::RebindToSigned<Lanes> sd;
-    const Lane others = hn::BitCast(d, hn::BroadcastSignBit(hn::BitCast(sd, hn::Sub(hn::Zero(d), slot))));
-    const auto* block = reinterpret_cast<const std::uint64_t*>(group->block + i);
-    hn::StoreU(hn::Add(hn::LoadU(d, block), hn::And(others, bytes)), d,
-               reinterpret_cast<std::uint64_t*>(group->next + i));
   }
+  if (front.starts == 0) bumped = UINT64_MAX;
   bumped &= (std::uint64_t{1} << size) - 1;
   group->dense = 0;
-  for (bumped |= group->unusual; bumped != 0; bumped &= bumped - 1) {
+  for (; bumped != 0; bumped &= bumped - 1) {
     ribbon_place_one(shape, table, static_cast<std::size_t>(std::countr_zero(bumped)), group);
   }
 }
@@ -446,14 +399,14 @@ PERHAPS_KERNEL_BATCH std::uint64_t ribbon_probe(const RibbonShape& shape, const 
                           HWY_ATTR { return ribbon_equals<kWhole>(*group, i, columns); };
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < size; ++i) {
-    if (placed != nullptr) ribbon_ask(placed->next[i], columns);
+    if (placed != nullptr) ribbon_ask(placed->block[i], columns);
     word = answer(equals, i, 0, word);
   }
   word = reversed(word, size);
   for (std::uint64_t dense = group->dense; dense != 0; dense &= dense - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(dense));
     const std::uint64_t bit = std::uint64_t{1} << i;
-    word = (word & ~bit) | (RibbonLayout::dense(shape, table, group->digest[i]) ? bit : 0);
+    word = (word & ~bit) | (RibbonLayout::dense(shape, table, 0, group->digest[i]) ? bit : 0);
   }
   return word;
 }
@@ -461,33 +414,24 @@ PERHAPS_KERNEL_BATCH std::uint64_t ribbon_probe(const RibbonShape& shape, const 
 template <bool kWhole, class Source, class Columns>
 HWY_INLINE void ribbon_query_as(const RibbonShape& shape, const std::byte* table, Source source, std::size_t count,
                                 std::uint64_t* answers, bool ahead, Columns columns) {
-  constexpr std::size_t kPlace = 1;  // groups between `begin` and `place`
-  constexpr std::size_t kProbe = 5;  // and between `begin` and `probe`
+  constexpr std::size_t kAhead = 4;
   constexpr std::size_t kRing = 8;
   const std::size_t groups = (count + kGroup - 1) / kGroup;
   const auto size_of = [=](std::size_t g) { return std::min(kGroup, count - kGroup * g); };
   RibbonGroup ring[kRing];
   std::uint64_t word = 0;
-  for (std::size_t now = 0; now < groups + kProbe; ++now) {
+  for (std::size_t now = 0; now < groups + kAhead; ++now) {
     const RibbonGroup* placed = nullptr;
-    if (const std::size_t g = now - kPlace; g < groups) {
-      RibbonGroup& group = ring[g % kRing];
-      ribbon_place<kWhole>(shape, table, columns, size_of(g), &group);
-      // Between the steps of other groups, if there are two of them.
-      if (ahead && now >= kProbe && now + 1 < groups) {
+    if (now < groups) {
+      RibbonGroup& group = ring[now % kRing];
+      ribbon_place<kWhole>(shape, table, columns, source.from(kGroup * now), size_of(now), &group);
+      if (ahead && now >= kAhead && now + 1 < groups) {
         placed = &group;
       } else if (ahead) {
-        for (std::size_t i = 0; i < size_of(g); ++i) {
-          ribbon_ask(group.block[i], columns);
-          ribbon_ask(group.next[i], columns);
-        }
+        for (std::size_t i = 0; i < size_of(now); ++i) ribbon_ask(group.block[i], columns);
       }
     }
-    if (now < groups) {
-      ribbon_begin<kWhole>(shape.shard_bits, table, columns, source.from(kGroup * now), size_of(now), ahead,
-                           &ring[now % kRing], placed);
-    }
-    if (const std::size_t g = now - kProbe; g < groups) {
+    if (const std::size_t g = now - kAhead; g < groups) {
       word |= ribbon_probe<kWhole>(shape, table, columns, size_of(g), &ring[g % kRing], placed) << g * kGroup % 64;
       if ((g + 1) * kGroup % 64 == 0 || g + 1 == groups) answers[g * kGroup / 64] = std::exchange(word, 0);
     }

@@ -3,14 +3,19 @@
 #include <cassert>
 #include <cmath>
 
+#include "build/ribbon_plan.h"
 #include "numbers.h"
 #include "perhaps/ribbon.h"
 
 namespace perhaps {
 namespace {
 
-// Shards of 2^17 to 2^18 keys.
-constexpr unsigned kShardKeysBits = 18;
+// Runs of 2^17 to 2^18 keys.
+constexpr unsigned kRunKeysBits = 18;
+// So few keys have no front: its buckets are too coarse for them.
+constexpr std::uint64_t kNoFront = 32768;
+// The front has 1/33 fewer starts than keys.
+constexpr std::uint64_t kOverload = 33;
 
 // log2(1 / rate) in steps of 2^-32 of a column; the rate falls with it.
 constexpr std::uint64_t kColumn = std::uint64_t{1} << 32;
@@ -21,13 +26,17 @@ RibbonShape with_columns(std::uint64_t keys, std::uint64_t columns) {
   columns = std::clamp(columns, kColumn, RibbonShape::kMaxColumns * kColumn);
   shape.columns = static_cast<std::uint32_t>(columns / kColumn);
   shape.wide = static_cast<std::uint32_t>(columns % kColumn);
-  while (keys >> shape.shard_bits > std::uint64_t{1} << kShardKeysBits && shape.shard_bits < kMaxShardBits) {
-    ++shape.shard_bits;
+  // By chance the builder finds a little more or less that a front leaves.
+  shape.rest = keys;
+  for (std::uint64_t left = keys;;) {
+    const std::uint32_t before = shape.fronts;
+    const unsigned run_bits = shape.add_front(left);
+    if (shape.fronts == before) break;
+    const std::uint64_t starts = shape.starts[before];
+    left -= std::min(left, starts - (detail::empty_slots(starts >> run_bits) << run_bits));
   }
-  // Shards differ by chance; the builder puts the true size here.
-  const std::uint64_t shards = std::uint64_t{1} << shape.shard_bits;
   shape.table_bytes =
-      detail::directory_bytes(shape.shard_bits) + shards * RibbonLayout::shard_bytes(shape, keys >> shape.shard_bits);
+      shape.front_bytes() + detail::directory_bytes(0) + RibbonLayout::shard_bytes(shape.behind(), shape.rest);
   return shape;
 }
 
@@ -58,19 +67,49 @@ double RibbonShape::fpr(double n) const {
   return n == 0 ? 0 : std::ldexp(1 - std::ldexp(static_cast<double>(wide), -33), -static_cast<int>(columns));
 }
 
-std::vector<std::uint64_t> RibbonShape::numbers() const { return {keys, columns, wide, shard_bits, table_bytes}; }
+unsigned RibbonShape::add_front(std::uint64_t n) noexcept {
+  rest = n;
+  if (n <= kNoFront || fronts == kMaxFronts) return 0;
+  rest = 0;
+  unsigned run_bits = 0;
+  while (n >> run_bits > std::uint64_t{1} << kRunKeysBits && run_bits < kMaxShardBits) ++run_bits;
+  const std::uint64_t each = n >> run_bits;
+  // The codes of a run fill bytes, so that runs can be built at once.
+  const std::uint64_t unit = run_bits == 0 ? RibbonFront::kBucket : 4 * RibbonFront::kBucket;
+  starts[fronts++] = (each - each / kOverload - 64) / unit * unit << run_bits;
+  return run_bits;
+}
+
+// Without fronts, those that small sets have, as few as can be: in many places they are stored beside the table.
+std::vector<std::uint64_t> RibbonShape::numbers() const {
+  std::vector<std::uint64_t> all = {keys, columns, wide, fronts, table_bytes};
+  if (fronts != 0) all.push_back(rest);
+  for (std::uint32_t i = 0; i < fronts; ++i) all.push_back(starts[i]);
+  return all;
+}
 
 Result<RibbonShape> RibbonShape::from(std::span<const std::uint64_t> numbers) {
-  if (numbers.size() != 5) return wrong_count(RibbonLayout::family, 5, numbers.size());
-  const auto outside = [&](std::size_t i, const char* what) {
-    return out_of_range(RibbonLayout::family, what, numbers[i]);
-  };
+  constexpr std::string_view kFamily = RibbonLayout::family;
+  const std::uint64_t fronts = numbers.size() < 4 ? 0 : numbers[3];
+  if (fronts > kMaxFronts) return out_of_range(kFamily, "fronts", fronts);
+  const std::uint64_t count = fronts == 0 ? 5 : 6 + fronts;
+  if (numbers.size() != count) return wrong_count(kFamily, count, numbers.size());
+  const auto outside = [&](std::size_t i, const char* what) { return out_of_range(kFamily, what, numbers[i]); };
   if (numbers[1] < 1 || numbers[1] > kMaxColumns) return outside(1, "columns");
-  if (numbers[2] > UINT32_MAX || (numbers[2] != 0 && numbers[1] == kMaxColumns))
+  if (numbers[2] > UINT32_MAX || (numbers[2] != 0 && numbers[1] == kMaxColumns)) {
     return outside(2, "as share of wide keys");
-  if (numbers[3] > kMaxShardBits) return outside(3, "shard bits");
-  const RibbonShape shape{numbers[0], static_cast<std::uint32_t>(numbers[1]), static_cast<std::uint32_t>(numbers[2]),
-                          static_cast<std::uint32_t>(numbers[3]), numbers[4]};
+  }
+  RibbonShape shape;
+  shape.keys = numbers[0];
+  shape.columns = static_cast<std::uint32_t>(numbers[1]);
+  shape.wide = static_cast<std::uint32_t>(numbers[2]);
+  shape.table_bytes = numbers[4];
+  shape.rest = fronts == 0 ? shape.keys : numbers[5];
+  shape.fronts = static_cast<std::uint32_t>(fronts);
+  for (std::size_t i = 0; i < fronts; ++i) {
+    shape.starts[i] = numbers[6 + i];
+    if (shape.starts[i] > kMaxStarts || shape.starts[i] % RibbonFront::kBucket != 0) return outside(6 + i, "starts");
+  }
   if (!shape.valid()) return outside(4, "table bytes");
   return shape;
 }

@@ -79,14 +79,15 @@ struct Avx2 {
     const __m256i lows = _mm256_set1_epi64x(static_cast<long long>(low));
     const __m256i highs = _mm256_set1_epi64x(static_cast<long long>(high));
     const auto products = [&](std::uint32_t at) __attribute__((always_inline)) {
-      const __m256i here = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + 8 * at));
-      const __m256i there = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(next + 8 * at));
+      const __m256i here = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + std::uint64_t{8} * at));
+      const __m256i there = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(next + std::uint64_t{8} * at));
       return _mm256_castsi256_ps(_mm256_xor_si256(_mm256_and_si256(here, lows), _mm256_and_si256(there, highs)));
     };
     if (width == 8) return parities(products(0), products(4)) == (fingerprint & 0xff);
     const std::uint32_t last = width - 4;
-    std::uint32_t wrong = 0;
-    for (std::uint32_t at = 0; at < width; at += 8) {
+    std::uint32_t wrong = parities(products(0), products(last < 4 ? last : 4)) ^
+                          ((fingerprint & 15) | (fingerprint >> (last < 4 ? last : 4) & 15) << 4);
+    for (std::uint32_t at = 8; at < width; at += 8) {
       const std::uint32_t first = at < last ? at : last;
       const std::uint32_t second = at + 4 < last ? at + 4 : last;
       wrong |= parities(products(first), products(second)) ^
@@ -98,15 +99,23 @@ struct Avx2 {
  private:
   // The parities of four words and four more, one bit each. (Looking up nibbles takes fewer steps, but constants that
   // gcc 12 does not keep in registers.)
-  static std::uint32_t parities(__m256 a, __m256 b) noexcept {
+  [[gnu::always_inline]] static std::uint32_t parities(__m256 a, __m256 b) noexcept {
     const __m256 folded = _mm256_xor_ps(_mm256_shuffle_ps(a, b, 0x88), _mm256_shuffle_ps(a, b, 0xdd));
     __m256i sum = _mm256_permute4x64_epi64(_mm256_castps_si256(folded), 0xd8);
+#if defined(__VPCLMULQDQ__)
+    // Bit i of the product without carries is the sum of bits i - 31 .. i.
+    const __m256i ones = _mm256_set1_epi64x(0xffffffff);
+    const __m256 even = _mm256_castsi256_ps(_mm256_clmulepi64_epi128(sum, ones, 0x00));
+    const __m256 odd = _mm256_castsi256_ps(_mm256_clmulepi64_epi128(sum, ones, 0x01));
+    return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_shuffle_ps(even, odd, 0x44)));
+#else
     sum = _mm256_xor_si256(sum, _mm256_slli_epi32(sum, 16));
     sum = _mm256_xor_si256(sum, _mm256_slli_epi32(sum, 8));
     sum = _mm256_xor_si256(sum, _mm256_slli_epi32(sum, 4));
     sum = _mm256_xor_si256(sum, _mm256_slli_epi32(sum, 2));
     sum = _mm256_xor_si256(sum, _mm256_slli_epi32(sum, 1));
     return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(sum)));
+#endif
   }
   static __m256i products(std::uint32_t x, const std::uint32_t* salt) noexcept {
     return _mm256_mullo_epi32(_mm256_set1_epi32(static_cast<int>(x)),
