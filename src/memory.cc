@@ -11,14 +11,16 @@ namespace perhaps {
 namespace {
 
 constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
+constexpr std::uint64_t kPage = std::uint64_t{64} << 10;  // the largest that systems have; most have 4 KiB
 
 bool is_mapped(std::uint64_t size) noexcept { return size >= Memory::kHugeFrom; }
 
 std::uint64_t round_up(std::uint64_t size, std::uint64_t unit) noexcept { return (size + unit - 1) / unit * unit; }
 
-// Zero pages at a huge-page boundary: maps one huge page too much and gives back what is left over on both sides.
+// Zero pages at a huge-page boundary: maps one huge page too much and gives back what is left over on both sides. What
+// does not fill a huge page at the end is left to small ones, for a whole one would be paid for.
 std::byte* map_huge(std::uint64_t size) {
-  const std::uint64_t length = round_up(size, kHugePage);
+  const std::uint64_t length = round_up(size, kPage);
   void* start = mmap(nullptr, length + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (start == MAP_FAILED) throw std::bad_alloc();
   auto* const first = static_cast<std::byte*>(start);
@@ -26,7 +28,8 @@ std::byte* map_huge(std::uint64_t size) {
       round_up(reinterpret_cast<std::uintptr_t>(first), kHugePage) - reinterpret_cast<std::uintptr_t>(first);
   if (before != 0) munmap(first, before);
   if (before != kHugePage) munmap(first + before + length, kHugePage - before);
-  madvise(first + before, length, MADV_HUGEPAGE);  // Advice: where it is refused, only speed is lost.
+  // Advice: where it is refused, only speed is lost.
+  madvise(first + before, size / kHugePage * kHugePage, MADV_HUGEPAGE);
   return first + before;
 }
 
@@ -51,8 +54,8 @@ Memory::Memory(const Memory& other) : Memory(other.size_) {
 
 void Memory::resize(std::uint64_t bytes) {
   if (is_mapped(size_) && is_mapped(bytes) && bytes <= size_) {
-    const std::uint64_t kept = round_up(bytes, kHugePage);
-    if (const std::uint64_t whole = round_up(size_, kHugePage); kept < whole) munmap(data_ + kept, whole - kept);
+    const std::uint64_t kept = round_up(bytes, kPage);
+    if (const std::uint64_t whole = round_up(size_, kPage); kept < whole) munmap(data_ + kept, whole - kept);
     size_ = bytes;
     return;
   }
@@ -63,7 +66,7 @@ void Memory::resize(std::uint64_t bytes) {
 
 void Memory::release() noexcept {
   if (data_ == nullptr) return;
-  is_mapped(size_) ? static_cast<void>(munmap(data_, round_up(size_, kHugePage))) : std::free(data_);
+  is_mapped(size_) ? static_cast<void>(munmap(data_, round_up(size_, kPage))) : std::free(data_);
 }
 
 }  // namespace perhaps

@@ -9,19 +9,14 @@
 
 namespace perhaps::redis {
 
-// Calls use(first argument of the batch, hashes) for at most kBatch items at a time. `ahead`: what an item reads first
-// is on its way while the next is hashed.
+// Calls use(first argument of the batch, hashes) for at most kBatch items at a time. Nothing is touched in between: a
+// prefetch waits for its page to be found, and among hashes only two or three of them would wait at a time.
 template <class Chain, class Use>
-void in_batches(const Call& call, int first, const Chain& chain, bool ahead, Use use) {
+void in_batches(const Call& call, int first, const Chain& chain, Use use) {
   std::array<decltype(chain.hash(Bytes{})), kBatch> hashes;
   for (int from = first; from < call.argc; from += static_cast<int>(kBatch)) {
     const int count = std::min(call.argc - from, static_cast<int>(kBatch));
-    for (int i = 0; i < count; ++i) {
-      auto& hash = hashes[static_cast<std::size_t>(i)];
-      hash = chain.hash(call.bytes(from + i));
-      if constexpr (requires { chain.prefetch_first(hash); })
-        if (ahead) chain.prefetch_first(hash);
-    }
+    for (int i = 0; i < count; ++i) hashes[static_cast<std::size_t>(i)] = chain.hash(call.bytes(from + i));
     use(from, std::span(hashes).first(static_cast<std::size_t>(count)));
   }
 }
@@ -44,7 +39,7 @@ int reply_exists(const Call& call, int first, const Chain* chain) {
     return kOk;
   }
   const bool ahead = touch_ahead(*chain);
-  in_batches(call, first, *chain, ahead, [&](int, auto hashes) {
+  in_batches(call, first, *chain, [&](int, auto hashes) {
     const std::uint64_t found = chain->may_contain(hashes, ahead);
     for (std::size_t i = 0; i < hashes.size(); ++i) call.truth((found >> i & 1) != 0);
   });

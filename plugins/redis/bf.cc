@@ -231,6 +231,32 @@ void keep_time(const Call& call, C& chain) noexcept {
   }
 }
 
+int reply_added(const Call& call, Added added, const Budget& budget) noexcept {
+  switch (added) {
+    case Added::added:
+    case Added::present:
+      return call.truth(added == Added::added);
+    case Added::full:
+      return call.error(kFull);
+    case Added::no_memory:
+      break;
+  }
+  return call.error(budget.refused() ? kOverLimit : kNotInserted);
+}
+
+// One item into a filter that is there: what add_items() does for many, without what only many need.
+template <class V>
+void add_item(const Call& call, int item, V& value, const Budget& budget) {
+  auto& chain = value.chain;
+  keep_time(call, chain);
+  const Added added = chain.add(chain.hash(call.bytes(item)));
+  reply_added(call, added, budget);
+  if (!changes(chain, added)) return;
+  api::ReplicateVerbatim(call.context);
+  value.settle();
+  call.event("bloom.add");
+}
+
 template <class V>
 void add_items(const Call& call, int first, V& value, const Wish* made_from, bool many, const Budget& budget) {
   auto& chain = value.chain;
@@ -242,7 +268,7 @@ void add_items(const Call& call, int first, V& value, const Wish* made_from, boo
   Changed changed(call, first);
   std::uint64_t replies = 0;
   bool stopped = false;
-  in_batches(call, first, chain, false, [&](int from, auto hashes) {
+  in_batches(call, first, chain, [&](int from, auto hashes) {
     if (stopped) return;
     if (ahead && hashes.size() > 1)
       for (const auto& h : hashes) chain.prefetch(h);
@@ -250,19 +276,8 @@ void add_items(const Call& call, int first, V& value, const Wish* made_from, boo
       const Added added = chain.add(hashes[i]);
       changed.note(from + static_cast<int>(i), changes(chain, added));
       ++replies;
-      switch (added) {
-        case Added::added:
-        case Added::present:
-          call.truth(added == Added::added);
-          break;
-        case Added::full:
-          call.error(kFull);
-          stopped = true;
-          break;
-        case Added::no_memory:
-          call.error(budget.refused() ? kOverLimit : kNotInserted);
-          break;
-      }
+      reply_added(call, added, budget);
+      stopped = added == Added::full;
     }
   });
   if (many && stops) api::ReplySetArrayLength(call.context, static_cast<long>(replies));
@@ -308,19 +323,23 @@ enum class Missing : bool { error, create };
 
 int add(const Call& call, int first, const Wish& wish, Missing missing, bool many) {
   OpenedKey key(call, kReadKey | kWriteKey);
-  if (key.missing()) {
-    if (missing == Missing::error) return call.error(kNotFound);
-    Budget budget(call.context, 0);
-    const char* error = nullptr;
-    Bloom* const value = create<Bloom>(wish, budget, key, error);
-    if (value == nullptr) return call.error(error);
-    add_items(call, first, *value, &wish, many, budget);
-    return kOk;
-  }
-  return with_filter(call, key, [&](auto& value) {
-    const Budget budget(call.context, size_of(value.chain));
-    add_items(call, first, value, nullptr, many, budget);
+  const bool there = visit(key, [&](auto& value) {
+    const Budget budget(call.context, value.share.bytes);
+    if (many) {
+      add_items(call, first, value, nullptr, true, budget);
+    } else {
+      add_item(call, first, value, budget);
+    }
   });
+  if (there) return kOk;
+  if (!key.missing()) return call.error(kWrongType);
+  if (missing == Missing::error) return call.error(kNotFound);
+  const Budget budget(call.context, 0);
+  const char* error = nullptr;
+  Bloom* const value = create<Bloom>(wish, budget, key, error);
+  if (value == nullptr) return call.error(error);
+  add_items(call, first, *value, &wish, many, budget);
+  return kOk;
 }
 
 // ---------------------------------------------------------------------------------------------------------- merging

@@ -55,7 +55,7 @@ int add(const Call& call, int first, const Wish& wish, Adding how) {
   if (value == nullptr && !key.missing()) return call.error(kWrongType);
   const bool fresh = value == nullptr;
   if (fresh && !how.create) return call.error(kNotFound);
-  Budget budget(call.context, fresh ? 0 : size_of(value->chain));
+  Budget budget(call.context, fresh ? 0 : value->share.bytes);
   if (fresh) {
     const char* error = nullptr;
     value = create(wish, budget, key, error);
@@ -68,7 +68,7 @@ int add(const Call& call, int first, const Wish& wish, Adding how) {
   if (how.many) call.array(static_cast<std::uint64_t>(call.argc - first));
   const bool ahead = touch_ahead(chain);
   Changed changed(call, first);
-  in_batches(call, first, chain, false, [&](int from, auto hashes) {
+  in_batches(call, first, chain, [&](int from, auto hashes) {
     if (ahead && hashes.size() > 1)
       for (const auto& h : hashes) chain.prefetch(h);
     for (std::size_t i = 0; i < hashes.size(); ++i) {

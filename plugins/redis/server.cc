@@ -40,16 +40,13 @@ const redisbloom::Memory kServer{
     .give = [](std::byte* at) noexcept { api::Free(at); },
 };
 
-Budget::Budget(Context* context, std::uint64_t bytes_in_use) noexcept
-    : context_(context),
-      in_use_(bytes_in_use),
-      limited_((api::GetContextFlags(context) & (kReplicated | kLoading)) == 0) {
+Budget::Budget(Context* context, std::uint64_t bytes_in_use) noexcept : context_(context), in_use_(bytes_in_use) {
   budget = this;
 }
 Budget::~Budget() { budget = nullptr; }
 
 bool Budget::grants(std::uint64_t bytes) noexcept {
-  if (!limited_) return true;
+  if ((api::GetContextFlags(context_) & (kReplicated | kLoading)) != 0) return true;
   const auto most = static_cast<std::uint64_t>(settings.bf_max_bytes_per_key);
   const bool granted = most != 0         ? in_use_ <= most && bytes <= most - in_use_
                        : bytes <= kSmall ? true

@@ -53,7 +53,6 @@ class Budget {
  private:
   Context* context_;
   std::uint64_t in_use_;
-  bool limited_;
   bool refused_ = false;
 };
 
@@ -151,8 +150,7 @@ class OpenedKey {
   // Null if it is missing or of another type.
   template <class Value>
   Value* get() const noexcept {
-    if (missing() || api::KeyType(key_) != kModuleKey || api::ModuleTypeGetType(key_) != Value::type) return nullptr;
-    return static_cast<Value*>(api::ModuleTypeGetValue(key_));
+    return api::ModuleTypeGetType(key_) == Value::type ? static_cast<Value*>(api::ModuleTypeGetValue(key_)) : nullptr;
   }
   template <class Value>
   void set(Value* value) noexcept {

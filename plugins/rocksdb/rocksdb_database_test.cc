@@ -310,7 +310,8 @@ TEST(RocksDbChild, DISABLED_WritesUntilItIsKilled) {
 
 TEST_F(RocksDb, SurvivesKill) {
   Model model;
-  for (std::uint64_t round = 0; round < 6; ++round) {
+  const std::uint64_t rounds = std::getenv("PERHAPS_OPERATIONS") == nullptr ? 6 : 60;
+  for (std::uint64_t round = 0; round < rounds; ++round) {
     std::array<int, 2> pipe;
     ASSERT_EQ(::pipe(pipe.data()), 0);
     ::setenv("PERHAPS_CHILD_FOLDER", (folder_ / "db").c_str(), 1);

@@ -186,8 +186,6 @@ class Chain : public BloomNumbers {
   }
   // Bit i belongs to many[i]. `ahead`: the tables are far away, so touch what will be read.  REQUIRES: <= kBatch
   std::uint64_t may_contain(std::span<const Hash> many, bool ahead) const noexcept;
-  // Touches what may_contain() reads first.
-  void prefetch_first(Hash h) const noexcept { newest().prefetch_first(h); }
   // Touches what add() will read and write, for tables that are far away.
   void prefetch(Hash h) const noexcept {
     for (std::uint64_t i = 0; i + 1 < count_; ++i) links_[i].prefetch_first(h);

@@ -6,6 +6,22 @@
 
 namespace perhaps {
 
+namespace detail {
+
+// The last `left` bytes, 1 to 7, as a little-endian number. Not memcpy: it would be a call.
+inline std::uint64_t last_bytes(Bytes bytes, std::size_t left) noexcept {
+  const std::byte* const end = bytes.data() + bytes.size();
+  std::uint64_t word = 0;
+  if (bytes.size() >= 8) {
+    std::memcpy(&word, end - 8, 8);
+    return word >> (64 - 8 * left);
+  }
+  for (std::size_t i = 1; i <= left; ++i) word = word << 8 | std::to_integer<std::uint64_t>(*(end - i));
+  return word;
+}
+
+}  // namespace detail
+
 inline std::uint64_t murmur64a(Bytes bytes, std::uint64_t seed) noexcept {
   constexpr std::uint64_t m = 0xc6a4a7935bd1e995u;
   std::uint64_t h = seed ^ (bytes.size() * m);
@@ -16,11 +32,7 @@ inline std::uint64_t murmur64a(Bytes bytes, std::uint64_t seed) noexcept {
     word *= m;
     h = (h ^ ((word ^ (word >> 47)) * m)) * m;
   }
-  if (const std::size_t left = bytes.size() % 8; left != 0) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, at, left);
-    h = (h ^ word) * m;
-  }
+  if (const std::size_t left = bytes.size() % 8; left != 0) h = (h ^ detail::last_bytes(bytes, left)) * m;
   h = (h ^ (h >> 47)) * m;
   return h ^ (h >> 47);
 }

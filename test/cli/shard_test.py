@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Shards on the command line: a build in parts equals the build in one piece, and a file of shards is asked as one
 filter. shard_test.py PERHAPS"""
+import os
+import re
+import subprocess
 import sys
 import unittest
 
-from cli_test import Case, lines
+from cli_test import PERHAPS, Case, lines
 
 KEYS = [b"key %d" % i for i in range(5000)]
 
@@ -112,6 +115,27 @@ class Shards(ShardCase):
         self.refused("query", "cut", "-e", "x", says="truncated")
         self.write("flipped", good[:-5] + bytes([good[-5] ^ 1]) + good[-4:])
         self.refused("query", "flipped", "-e", "x", says="checksum")
+
+
+class Documentation(ShardCase):
+    """The commands of doc/shards.md do what it says, as they stand there but for the number of keys. Would notice: an
+    option that has another name now, parts that are not the whole."""
+
+    def test_commands(self):
+        self.write("keys.txt", lines(KEYS))
+        page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "doc", "shards.md")
+        with open(page) as file:
+            commands = re.findall(r"^    ((?:seq|perhaps) .*)$", file.read(), re.MULTILINE)
+        self.assertEqual(len([c for c in commands if "parallel" in c]), 2)
+        for command in commands:
+            command = command.replace("1e9", "5000")
+            done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=self.folder, capture_output=True,
+                                  env={**os.environ, "PATH": os.path.dirname(PERHAPS) + ":" + os.environ["PATH"]})
+            self.assertEqual(done.returncode, 0, (command, done.stderr))
+        self.ok("build", "--keys-expected", "5000", "-o", "one", "keys")
+        self.assertEqual(self.read("seen.perhaps"), self.read("one"))
+        self.ok("build", "--format", "redisbloom-bf", "--shards", "64", "-o", "one", "keys")
+        self.assertEqual(self.read("seen.shards"), self.read("one"))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ query` does of the file, same lines and same exit code, also while slots move an
 whole, or of another partition, is refused and never answered no. Would notice: a line that differs, a key on the wrong
 shard, an answer where there is no filter. shards_test.py FOLDER: where the programs are."""
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -79,11 +80,11 @@ def test_cluster():
         keys = [f"seen:{{{i}}}" for i in range(SHARDS)]
         assert len({slot_of(k) for k in keys}) == SHARDS
         assert sum(cluster("BF.CARD", k) for k in keys) > 19900
-        digests = [cluster("DEBUG", "DIGEST-VALUE", k) if False else cluster("BF.INFO", k) for k in keys]
+        numbers = [cluster("BF.INFO", k) for k in keys]
         # Whole, in the place of the parts.
         tool.refuses("exists (--replace", "push", "seen.shards", url)
         tool.ok("push", "--replace", "seen.shards", url)
-        assert [cluster("BF.INFO", k) for k in keys] == digests
+        assert [cluster("BF.INFO", k) for k in keys] == numbers
         same_as_the_file(tool, "seen.shards", url, "--shards", str(SHARDS))
         # Every node leads there, and one that is named plainly too.
         for port in ports:
@@ -111,6 +112,16 @@ def test_cluster():
         same_as_the_file(tool, "cf.shards", url + "-cf")
         tool.ok("push", "plain", url + "-one")
         same_as_the_file(tool, "plain", url + "-one")
+        # The page's way to build and push one shard a job.
+        page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "doc", "redis.md")
+        with open(page) as file:
+            command = re.search(r"^    (seq .* parallel '.*\n.*')$", file.read(), re.MULTILINE)[1]
+        command = command.replace("redis-cluster://localhost:7000/seen", url + "-page").replace("keys.txt", "keys")
+        path = PROGRAMS + ":" + os.environ["PATH"]
+        done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder, capture_output=True,
+                              env={**os.environ, "PATH": path})
+        assert done.returncode == 0, done.stderr
+        assert tool.ok("query", "-c", "--redis", url + "-page", "keys") == b"20000\n"
 
         # A slot on its way: first with its key at home, then with the key at its new place, then done.
         table = {i: n for i, n in nodes(cluster.at(ports[0])).items() if "master" in n[1]}
