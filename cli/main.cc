@@ -191,8 +191,8 @@ constexpr Command kCommands[] = {
      kPush, &push_command},
     {"pull", "get a filter out of a Redis server",
      "Streams the filter of a key into a file, with SCANDUMP: of format redisbloom-bf or redisbloom-cf, or a line "
-     "filter of ours if it is of LAYOUT LINE and has not grown. The file appears only when it is whole. Keys that are "
-     "added meanwhile may or may not be in it.",
+     "filter of ours if it is of LAYOUT LINE and has not grown. If NAME:shards is there, all shards of NAME are one "
+     "file. The file appears only when it is whole. Keys that are added meanwhile may or may not be in it.",
      kPull, &pull_command},
     {"bench", "measure the families on this machine",
      "A quick look. `perhaps bench lsm` builds real databases instead, of RocksDB or LevelDB, and counts what filters "

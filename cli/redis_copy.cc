@@ -240,8 +240,7 @@ int push(const PushOptions& options) {
 
 // Calls use(iterator, bytes) for every answer of SCANDUMP.
 template <class Use>
-void scan_dump(Redis& redis, std::string_view command, Use use) {
-  const std::string& key = redis.url().key;
+void scan_dump(Redis& redis, std::string_view command, const std::string& key, Progress& progress, Use use) {
   for (std::string iterator = "0";;) {
     const RedisReply reply = redis.call({command, key, iterator}, true);
     if (reply.failed()) fail("{}: {}", key, reply.text);
@@ -249,15 +248,15 @@ void scan_dump(Redis& redis, std::string_view command, Use use) {
     if (reply.items[0].number == 0) return;
     iterator = std::to_string(reply.items[0].number);
     use(static_cast<std::uint64_t>(reply.items[0].number), bytes_at(reply.items[1].text));
+    progress.advance(reply.items[1].text.size(), 0);
   }
 }
 
-std::uint64_t pull_line(Redis& redis, const std::string& path) {
-  const std::string& key = redis.url().key;
+std::uint64_t pull_line(Redis& redis, const std::string& key, const std::string& path, Progress& progress) {
   std::optional<NewContainer> file;
   Record record;
   std::uint64_t filled = 0;
-  scan_dump(redis, "BF.SCANDUMP", [&](std::uint64_t iterator, Bytes bytes) {
+  scan_dump(redis, "BF.SCANDUMP", key, progress, [&](std::uint64_t iterator, Bytes bytes) {
     if (iterator == 1) {
       const LineHeader header = LineHeader::from(bytes, key);
       record = header.record;
@@ -274,18 +273,41 @@ std::uint64_t pull_line(Redis& redis, const std::string& path) {
   return filled;
 }
 
-std::uint64_t pull_stream(Redis& redis, std::string_view command, const std::string& path) {
-  FileWriter out = take(FileWriter::create(path));
-  scan_dump(redis, command, [&](std::uint64_t iterator, Bytes bytes) {
-    std::array<std::byte, 16> frame;
-    detail::store(frame.data(), iterator);
-    detail::store(frame.data() + 8, std::uint64_t{bytes.size()});
-    take(out.append(frame));
-    take(out.append(bytes));
-  });
+// How RedisBloom's types are called in files.
+std::string_view format_of(std::string_view type) {
+  return type == "MBbloom--" ? "redisbloom-bf" : type == "MBbloomCF" ? "redisbloom-cf" : "";
+}
+
+// As the answers of SCANDUMP one after the other.
+template <class Writer>
+void pull_stream(Redis& redis, std::string_view format, const std::string& key, Writer& out, Progress& progress) {
+  scan_dump(redis, format == "redisbloom-bf" ? "BF.SCANDUMP" : "CF.SCANDUMP", key, progress,
+            [&](std::uint64_t iterator, Bytes bytes) {
+              std::array<std::byte, 16> frame;
+              detail::store(frame.data(), iterator);
+              detail::store(frame.data() + 8, std::uint64_t{bytes.size()});
+              take(out.append(frame));
+              take(out.append(bytes));
+            });
+}
+
+int pull_shards(const PullOptions& options, Redis& redis, std::uint64_t count, Progress& progress) {
+  const std::string& name = redis.url().key;
+  ShardsWriter out = take(ShardsWriter::create(options.file, count, count));
+  std::string_view format;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::string key = shard_key(name, i);
+    const std::string type = redis.must({"TYPE", key}).text;
+    format = format_of(type);
+    if (format.empty()) fail("{}: {}", key, type == "none" ? "no such key" : "of type " + type);
+    take(out.begin(i));
+    pull_stream(redis, format, key, out, progress);
+  }
   const Saving saving;
   take(out.commit());
-  return out.size();
+  Out().write(
+      fmt::format("{}: {} as {}, {} shards, {} bytes\n", options.file, name, format, count, grouped(out.size())));
+  return kYes;
 }
 
 int pull(const PullOptions& options) {
@@ -294,15 +316,19 @@ int pull(const PullOptions& options) {
   const std::string& key = redis.url().key;
   const std::string type = redis.must({"TYPE", key}).text;
   std::uint64_t bytes = 0;
-  std::string_view as;
+  std::string_view as = format_of(type);
+  Progress progress("pulling", 0);
   if (type == "perhapsLB") {
-    bytes = pull_line(redis, options.file);
+    bytes = pull_line(redis, key, options.file, progress);
     as = "line";
-  } else if (type == "MBbloom--" || type == "MBbloomCF") {
-    bytes = pull_stream(redis, type == "MBbloom--" ? "BF.SCANDUMP" : "CF.SCANDUMP", options.file);
-    as = type == "MBbloom--" ? "redisbloom-bf" : "redisbloom-cf";
+  } else if (!as.empty()) {
+    FileWriter out = take(FileWriter::create(options.file));
+    pull_stream(redis, as, key, out, progress);
+    const Saving saving;
+    take(out.commit());
+    bytes = out.size();
   } else if (const std::uint64_t said = type == "none" ? shards_on(redis, key) : 0; said != 0) {
-    fail("{}: is in {} shards: pull each, {} and so on", key, said, shard_key(key, 0));
+    return pull_shards(options, redis, said, progress);
   } else {
     fail("{}: {}", key, type == "none" ? "no such key" : fmt::format("of type {}: cannot be pulled", type));
   }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <cstdio>
 #include <system_error>
@@ -469,6 +470,11 @@ Result<void> FileWriter::append(Bytes bytes) {
   if (auto done = state_->temp.write(bytes, size_); !done) return done;
   size_ += bytes.size();
   return {};
+}
+
+Result<void> FileWriter::overwrite(std::uint64_t at, Bytes bytes) {
+  assert(at <= size_ && bytes.size() <= size_ - at);
+  return state_->temp.write(bytes, at);
 }
 
 Result<void> FileWriter::commit() { return state_->temp.publish(); }

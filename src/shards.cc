@@ -79,32 +79,72 @@ Result<Shards> Shards::over(Bytes file, const std::string& name) {
   return result;
 }
 
-Result<void> write_shards(const std::string& path, std::uint64_t count, std::span<const Shard> shards) {
-  std::vector<std::byte> header(kEntriesAt + kEntry * shards.size());
-  std::byte* const at = header.data();
-  std::memcpy(at, kMagic.data(), kMagic.size());
-  store(at + kVersionAt, kVersion);
-  store(at + kCountAt, count);
-  store(at + kHereAt, std::uint64_t{shards.size()});
-  std::uint64_t end = header.size();
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    assert(shards[i].index < count && (i == 0 || shards[i - 1].index < shards[i].index));
-    std::byte* const entry = at + kEntriesAt + kEntry * i;
-    store(entry, shards[i].index);
-    store(entry + 8, padded(end));
-    store(entry + 16, std::uint64_t{shards[i].bytes.size()});
-    store(entry + 24, checksum_of(shards[i].bytes));
-    end = padded(end) + shards[i].bytes.size();
-  }
-  store(at + kChecksumAt, checksum_around(header, kChecksumAt));
+struct ShardsWriter::State {
+  FileWriter file;
+  std::vector<std::byte> header;
+  std::uint64_t begun = 0;
+  Checksum checksum;
 
+  std::byte* entry() noexcept { return header.data() + kEntriesAt + kEntry * (begun - 1); }
+  void end_shard() noexcept {
+    if (begun == 0) return;
+    store(entry() + 16, file.size() - load<std::uint64_t>(entry() + 8));
+    store(entry() + 24, checksum.value());
+  }
+};
+
+ShardsWriter::ShardsWriter(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+ShardsWriter::ShardsWriter(ShardsWriter&&) noexcept = default;
+ShardsWriter::~ShardsWriter() = default;
+std::uint64_t ShardsWriter::size() const noexcept { return state_->file.size(); }
+
+Result<ShardsWriter> ShardsWriter::create(const std::string& path, std::uint64_t count, std::uint64_t here) {
+  assert(here != 0 && here <= count && count <= kMostShards);
   auto file = FileWriter::create(path);
   if (!file) return std::move(file).error();
-  if (auto done = file->append(header); !done) return done;
+  std::vector<std::byte> header(kEntriesAt + kEntry * here);
+  // Its place; what it says is known in the end.
+  if (auto done = file->append(header); !done) return std::move(done).error();
+  std::memcpy(header.data(), kMagic.data(), kMagic.size());
+  store(header.data() + kVersionAt, kVersion);
+  store(header.data() + kCountAt, count);
+  store(header.data() + kHereAt, here);
+  return ShardsWriter(std::make_unique<State>(State{*std::move(file), std::move(header), 0, {}}));
+}
+
+Result<void> ShardsWriter::begin(std::uint64_t index) {
+  State& state = *state_;
+  state.end_shard();
+  ++state.begun;
+  assert(index < load<std::uint64_t>(state.header.data() + kCountAt));
+  assert(state.begun <= load<std::uint64_t>(state.header.data() + kHereAt));
+  state.checksum = {};
   static constexpr std::array<std::byte, kUnit> kZeros{};
+  const std::uint64_t at = padded(state.file.size());
+  store(state.entry(), index);
+  store(state.entry() + 8, at);
+  return state.file.append(Bytes(kZeros).first(at - state.file.size()));
+}
+
+Result<void> ShardsWriter::append(Bytes bytes) {
+  state_->checksum.add(bytes);
+  return state_->file.append(bytes);
+}
+
+Result<void> ShardsWriter::commit() {
+  State& state = *state_;
+  state.end_shard();
+  assert(state.begun == load<std::uint64_t>(state.header.data() + kHereAt));
+  store(state.header.data() + kChecksumAt, checksum_around(state.header, kChecksumAt));
+  if (auto done = state.file.overwrite(0, state.header); !done) return done;
+  return state.file.commit();
+}
+
+Result<void> write_shards(const std::string& path, std::uint64_t count, std::span<const Shard> shards) {
+  auto file = ShardsWriter::create(path, count, shards.size());
+  if (!file) return std::move(file).error();
   for (const Shard& shard : shards) {
-    const auto padding = Bytes(kZeros).first(padded(file->size()) - file->size());
-    if (auto done = file->append(padding); !done) return done;
+    if (auto done = file->begin(shard.index); !done) return done;
     if (auto done = file->append(shard.bytes); !done) return done;
   }
   return file->commit();

@@ -67,7 +67,8 @@ class FileWriter {
 
   std::uint64_t size() const noexcept { return size_; }
   PERHAPS_API Result<void> append(Bytes bytes);
-  PERHAPS_API Result<void> commit();  // once
+  PERHAPS_API Result<void> overwrite(std::uint64_t at, Bytes bytes);  // REQUIRES: within what is there
+  PERHAPS_API Result<void> commit();                                  // once
 
  private:
   struct State;

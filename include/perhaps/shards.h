@@ -9,6 +9,7 @@
 // A file of shards holds filters, each whole and as its own system writes it, and says of each which shard it is and of
 // how many: the shards of two different partitions cannot be mixed up. doc/shards.md has every byte.
 #pragma once
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -50,5 +51,24 @@ class Shards {
 PERHAPS_API bool is_shards(Bytes start) noexcept;
 // Atomically, as write_file.  REQUIRES: 0 < count <= kMostShards; indices are ascending and below count; not none
 PERHAPS_API Result<void> write_shards(const std::string& path, std::uint64_t count, std::span<const Shard> shards);
+
+// The same for shards that come one after the other, piece by piece. Nothing appears at `path` before commit().
+class ShardsWriter {
+ public:
+  // `here` of `count` will come.  REQUIRES: 0 < here <= count <= kMostShards
+  PERHAPS_API static Result<ShardsWriter> create(const std::string& path, std::uint64_t count, std::uint64_t here);
+  PERHAPS_API ShardsWriter(ShardsWriter&&) noexcept;
+  PERHAPS_API ~ShardsWriter();
+
+  PERHAPS_API Result<void> begin(std::uint64_t index);  // REQUIRES: more than the last one, less than `count`
+  PERHAPS_API Result<void> append(Bytes bytes);         // to the shard that was begun
+  PERHAPS_API Result<void> commit();                    // once, when all `here` are there
+  PERHAPS_API std::uint64_t size() const noexcept;      // of the file so far
+
+ private:
+  struct State;
+  explicit ShardsWriter(std::unique_ptr<State> state) noexcept;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace perhaps

@@ -74,6 +74,8 @@ def test_cluster():
                     "keys")
         tool.ok("push", "part.0", url)
         tool.refuses("seen:{1}: no such key", "query", "--redis", url, "-e", "item:1")
+        tool.refuses("seen:{1}: no such key", "pull", url, "-o", "part.shards")
+        assert not os.path.exists(os.path.join(folder, "part.shards"))
         for i in range(1, SHARDS):
             tool.ok("push", "--shards", str(SHARDS), f"part.{i}", url)
         same_as_the_file(tool, "seen.shards", url)
@@ -99,7 +101,10 @@ def test_cluster():
         tool.ok("build", "--format", "redisbloom-bf", "-o", "plain", "keys")
         tool.refuses("a filter cannot be split", "push", "--shards", "4", "plain", url)
         tool.refuses("is in 8 shards", "push", "--replace", "plain", url)
-        tool.refuses("is in 8 shards", "pull", url, "-o", "x")
+        # All of them back in one file, as it was.
+        tool.ok("pull", url, "-o", "back.shards")
+        with open(os.path.join(folder, "back.shards"), "rb") as a, open(os.path.join(folder, "seen.shards"), "rb") as b:
+            assert a.read() == b.read()
         # One shard is a filter like any other.
         tool.ok("pull", url + ":{3}", "-o", "three")
         tool.ok("convert", "--entry", "shard 3", "--to", "redisbloom-bf", "--set", "form=stream", "-o", "entry",
@@ -155,6 +160,8 @@ def test_cluster():
         cluster.drop(b)
         assert cluster("DEL", keys[1]) == 1
         tool.refuses("seen:{1}: no such key", "query", "--redis", url, "-e", "item:1")
+        tool.refuses("seen:{1}: no such key", "pull", url, "-o", "part.shards")
+        assert not os.path.exists(os.path.join(folder, "part.shards"))
 
 
 def test_one_server():
