@@ -174,7 +174,7 @@ WindowState state_of(WindowShape shape, Bytes table) {
     state.inserted[age] = detail::load<std::uint64_t>(at);
     if (state.inserted[age] != 0) none += std::log1p(-shape.generation_fpr(static_cast<double>(state.inserted[age])));
   }
-  state.fpr = -std::expm1(none);
+  state.fpr = std::abs(std::expm1(none));  // of an empty one 0, not -0
   return state;
 }
 
@@ -217,7 +217,7 @@ Condition condition_of(WindowShape shape, Bytes table) {
     c.keys += keys_at(shape, share);
     none += std::log1p(-std::min(all_rows[p], 1 - 0x1p-53));
   }
-  c.fpr = -std::expm1(none);
+  c.fpr = std::abs(std::expm1(none));
   return c;
 }
 

@@ -3,6 +3,7 @@
 // kept, a batch that differs from one by one, a number from a file that is believed. Seeds are fixed; bounds 5 sigma.
 #include "perhaps/window.h"
 
+#include <cmath>
 #include <deque>
 
 #include "support/statistics.h"
@@ -191,6 +192,7 @@ TEST(Window, StatesWhatItHolds) {
   filter.clear();
   EXPECT_EQ(state_of(filter).fpr, 0);
   EXPECT_EQ(condition_of(filter).fpr, 0);
+  EXPECT_FALSE(std::signbit(state_of(filter).fpr) || std::signbit(condition_of(filter).fpr));  // -0 would be printed
 }
 
 struct Row {

@@ -15,6 +15,7 @@ using redisbloom::LinkNumbers;
 
 constexpr const char* kFull = "ERR non scaling filter is full";
 constexpr const char* kNotInserted = "ERR problem inserting into filter";
+constexpr const char* kNotCreated = "ERR could not create filter";
 constexpr const char* kBadData = "ERR received bad data";
 
 // What a new filter is made of.
@@ -26,6 +27,7 @@ struct Wish {
   bool line = false;
   long long window = 0;  // items, or seconds
   bool seconds = false;
+  std::uint64_t time = 0;  // when that begins
 
   bool rate_fits() noexcept {
     if (!(rate > 0 && rate < 1)) return false;
@@ -42,24 +44,26 @@ std::uint64_t now() noexcept {
 
 // ------------------------------------------------------------------------------------ what differs between the types
 
+// Null, or why it cannot be.
 template <class L>
-bool make(Chain<L>& chain, const Wish& wish) noexcept {
+const char* make(Chain<L>& chain, const Wish& wish) noexcept {
   if constexpr (std::is_same_v<L, redisbloom::LineLink>) chain.options = BloomNumbers::kLine;
   chain.growth = static_cast<std::uint32_t>(wish.expansion);
   if (wish.fixed || wish.expansion == 0) chain.options |= BloomNumbers::kFixed;
   LinkNumbers first;
-  return Chain<L>::first_numbers(static_cast<std::uint64_t>(wish.capacity), wish.rate, chain.options, first) &&
-         chain.append(first);
+  if (!Chain<L>::first_numbers(static_cast<std::uint64_t>(wish.capacity), wish.rate, chain.options, first))
+    return kNotCreated;
+  return chain.append(first) ? nullptr : kNoMemoryToCreate;
 }
-bool make(WindowFilter& filter, const Wish& wish) noexcept {
+const char* make(WindowFilter& filter, const Wish& wish) noexcept {
   filter.capacity = static_cast<std::uint64_t>(wish.capacity);
   filter.rate = wish.rate;
   const std::uint64_t ticks = static_cast<std::uint64_t>(wish.window) * (wish.seconds ? 1000 : 1);
   filter.shape = WindowShape::for_ticks(ticks, {.keys = filter.capacity, .fpr = wish.rate});
   filter.shape.by_time = wish.seconds;
-  if (!filter.make_table()) return false;
-  if (wish.seconds) filter.advance(now());
-  return true;
+  if (!filter.make_table()) return kNoMemoryToCreate;
+  if (wish.seconds) filter.advance(wish.time);
+  return nullptr;
 }
 
 template <class L>
@@ -188,12 +192,13 @@ int with_filter(const Call& call, const OpenedKey& key, Use use) {
 template <class V>
 V* create(const Wish& wish, const Budget& budget, OpenedKey& key, const char*& error) noexcept {
   Owned<V> value(V::make());
-  if (value != nullptr && make(value->chain, wish)) {
+  error = value == nullptr ? kNoMemoryToCreate : make(value->chain, wish);
+  if (error == nullptr) {
     value->settle();
     key.set(value.get());
     return value.release();
   }
-  error = budget.refused() ? kOverLimit : kNoMemoryToCreate;
+  if (budget.refused()) error = kOverLimit;
   return nullptr;
 }
 
@@ -359,6 +364,7 @@ int merge(const Call& call, OpenedKey& key) {
       return call.error(("ERR filters differ in " + std::string(field)).c_str());
   }
   if (like == nullptr) return call.error(kNotFound);
+  bool changed = into == nullptr;
   if (into == nullptr) {
     const Budget budget(call.context, 0);
     Owned<V> value(V::make());
@@ -370,8 +376,9 @@ int merge(const Call& call, OpenedKey& key) {
   for (int i = 3; i < call.argc; ++i) {
     const OpenedKey source(call.context, call.argv[i], kReadKey);
     const V* const value = source.get<V>();
-    if (value != nullptr && value != into && &value->chain != like) into->chain.unite(value->chain);
+    if (value != nullptr && value != into && &value->chain != like) changed |= into->chain.unite(value->chain);
   }
+  if (!changed) return call.ok();
   into->settle();
   api::ReplicateVerbatim(call.context);
   call.event("bloom.merge");
@@ -385,6 +392,7 @@ int bf_reserve(Context* context, String** argv, int argc) noexcept {
   if (argc < 4) return call.arity();
   Wish wish;
   bool expands = false;
+  bool unknown = false;
   int most = 7;
   // Only with our own words are there more than RedisBloom takes.
   for (int i = 4; i < argc; ++i) most += call.is(i, "LAYOUT") || call.is(i, "WINDOW") ? 3 : 0;
@@ -407,8 +415,12 @@ int bf_reserve(Context* context, String** argv, int argc) noexcept {
       if (++i == argc || !call.integer(i, wish.window) || wish.window < 1 || wish.window > (1LL << 40))
         return call.error("ERR window must be in the range [1, 1099511627776]");
       wish.seconds = i + 1 < argc && call.is(i + 1, "SECONDS");
+      i += wish.seconds;
+    } else {
+      unknown = true;  // RedisBloom takes no notice; of a window of SECOND it would make one of items
     }
   }
+  if (unknown && (wish.line || wish.window != 0)) return call.error("ERR syntax error");
   if (expands && wish.fixed && wish.expansion != 0) return call.error("Nonscaling filters cannot expand");
   if (!wish.expansion_fits()) return call.error("ERR expansion must be in the range [0, 32768]");
   if (wish.window != 0 && (expands || wish.fixed || wish.line))
@@ -419,9 +431,10 @@ int bf_reserve(Context* context, String** argv, int argc) noexcept {
   const Budget budget(context, 0);
   const char* error = nullptr;
   if (wish.window != 0) {
+    wish.time = now();  // once: replicas must begin in the same generation
     if (const Window* const value = create<Window>(wish, budget, key, error)) {
       replicate_header(call, value->chain);
-      if (wish.seconds) api::Replicate(context, "BF.ADVANCE", "sl", call.key(), static_cast<long long>(now()));
+      if (wish.seconds) api::Replicate(context, "BF.ADVANCE", "sl", call.key(), static_cast<long long>(wish.time));
     }
   } else if (wish.line) {
     if (const Line* const value = create<Line>(wish, budget, key, error)) replicate_header(call, value->chain);

@@ -235,8 +235,7 @@ int cf_compact(Context* context, String** argv, int argc) noexcept {
   const OpenedKey key(call, kReadKey | kWriteKey);
   Cuckoo* const value = key.get<Cuckoo>();
   if (value == nullptr) return call.error("Cuckoo filter was not found");
-  if (value->chain.filters().size() > 1 || value->chain.deletes != 0) {
-    value->chain.compact(true);
+  if (value->chain.compact(true)) {
     value->settle();
     api::ReplicateVerbatim(context);
     call.event("cuckoo.compact");

@@ -35,7 +35,8 @@ constexpr Command kCommands[] = {
     {"bf.debug", bf_debug, 2, "readonly", reads, "1.0.0", "What each sub-filter is made of", "O(n)", "key"},
     {"bf.exists", bf_exists, 3, "readonly fast", reads, "1.0.0", "Is an item perhaps in a Bloom filter?", "O(k)",
      "key item"},
-    {"bf.info", bf_info, -2, "readonly fast", reads, "1.0.0", "What a Bloom filter is made of", "O(1)", "key [field]"},
+    {"bf.info", bf_info, -2, "readonly fast", reads, "1.0.0", "What a Bloom filter is made of", "O(1), FPR: O(n)",
+     "key [field]"},
     {"bf.insert", bf_insert, -4, "write deny-oom", inserts, "1.0.0",
      "Adds items to a Bloom filter, which is created if it is not there", "O(k * n)",
      "key [CAPACITY capacity:integer] [ERROR error:double] [EXPANSION expansion:integer] [NOCREATE] [NONSCALING] "
@@ -205,7 +206,10 @@ void info(InfoContext* to, int) noexcept {
 
 bool load(Context* context, String** argv, int argc) {
   constexpr const char* kName = "bf";
-  if (api::IsModuleNameBusy(kName) != 0) return false;
+  if (api::IsModuleNameBusy(kName) != 0) {
+    api::Log(context, "warning", "another module has the name %s: RedisBloom or valkey-bloom", kName);
+    return false;
+  }
   api::SetModuleAttribs(context, kName, PERHAPS_REDIS_VERSION, 1);
   if (api::TryAlloc == nullptr || api::SetCommandInfo == nullptr || api::RegisterStringConfig == nullptr) {
     api::Log(context, "warning", "this server is older than 7.0");

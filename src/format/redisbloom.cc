@@ -272,16 +272,26 @@ std::string_view Chain<L>::differs_from(const Chain& other) const noexcept {
 }
 
 template <class L>
-void Chain<L>::unite(const Chain& other) noexcept {
-  size = 0;
+bool Chain<L>::unite(const Chain& other) noexcept {
+  bool changed = false;
   for (std::uint64_t i = 0; i < count_; ++i) {
     L& link = links_[i];
     const L& more = other.links_[i];
-    for (std::uint64_t at = 0; at < link.bytes(); ++at) link.table[at] |= more.table[at];
-    const auto items = static_cast<std::uint64_t>(std::min(link.items_estimated() + 0.5, 1e18));
-    link.size = std::clamp(items, std::max(link.size, more.size), link.size + more.size);
-    size += link.size;
+    std::byte fresh{0};
+    for (std::uint64_t at = 0; at < link.bytes(); ++at) {
+      fresh |= more.table[at] & ~link.table[at];
+      link.table[at] |= more.table[at];
+    }
+    std::uint64_t items = std::max(link.size, more.size);
+    if (fresh != std::byte{0}) {
+      const auto estimated = static_cast<std::uint64_t>(std::min(link.items_estimated() + 0.5, 1e18));
+      items = std::clamp(estimated, items, link.size + more.size);
+    }
+    changed |= fresh != std::byte{0} || items != link.size;
+    size += items - link.size;
+    link.size = items;
   }
+  return changed;
 }
 
 template <class L>
@@ -519,7 +529,7 @@ bool CuckooChain::erase(CuckooHash h) noexcept {
   return false;
 }
 
-bool CuckooChain::compact_one(std::uint64_t from) noexcept {
+bool CuckooChain::compact_one(std::uint64_t from, bool& changed) noexcept {
   const SubFilter& source = filters_[from];
   bool emptied = true;
   for (std::uint64_t b = 0; b < source.buckets; ++b) {
@@ -532,6 +542,7 @@ bool CuckooChain::compact_one(std::uint64_t from) noexcept {
       for (std::uint64_t to = 0; !moved && to < from; ++to) moved = place(filters_[to], b, h2, fingerprint);
       if (moved) {
         slots[s] = std::byte{0};
+        changed = true;
       } else {
         emptied = false;
       }
@@ -540,14 +551,17 @@ bool CuckooChain::compact_one(std::uint64_t from) noexcept {
   if (emptied && from + 1 == count_) {
     memory_->give(filters_[from].table);
     --count_;
+    changed = true;
   }
   return emptied;
 }
 
-void CuckooChain::compact(bool on) noexcept {
+bool CuckooChain::compact(bool on) noexcept {
+  bool changed = deletes != 0;
   for (std::uint64_t i = count_; i-- > 1;)
-    if (!compact_one(i) && !on) break;
+    if (!compact_one(i, changed) && !on) break;
   deletes = 0;
+  return changed;
 }
 
 Buffer CuckooChain::header() const {

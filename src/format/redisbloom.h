@@ -197,8 +197,8 @@ class Chain : public BloomNumbers {
 
   // Both have links of the same numbers, but for the sizes. Names the first that differs, or "".
   std::string_view differs_from(const Chain& other) const noexcept;
-  // Bits become the union's; sizes become what the bits say, no less than either had.
-  void unite(const Chain& other) noexcept;
+  // Bits become the union's; sizes become what the bits say, no less than either had. True if something changed.
+  bool unite(const Chain& other) noexcept;
 
   // For defragmentation: `move(at)` gives the new address, or null to leave it. Table `i`, or the list of links.
   template <class Move>
@@ -291,8 +291,8 @@ class CuckooChain : public CuckooNumbers {
   // True if one was removed. Compacts when a tenth was deleted.
   bool erase(CuckooHash h) noexcept;
   // Moves fingerprints to older sub-filters and drops the newest while it becomes empty; `on`: does not stop at the
-  // first that cannot be emptied.
-  void compact(bool on) noexcept;
+  // first that cannot be emptied. True if something changed.
+  bool compact(bool on) noexcept;
 
   template <class Move>
   void move_table(std::uint64_t i, Move move) noexcept {
@@ -315,7 +315,7 @@ class CuckooChain : public CuckooNumbers {
   std::byte* find(const SubFilter& filter, std::uint64_t h, std::uint8_t fingerprint) const noexcept;
   bool place(const SubFilter& filter, std::uint64_t h1, std::uint64_t h2, std::uint8_t fingerprint) noexcept;
   bool evict_into(const SubFilter& filter, CuckooHash h) noexcept;
-  bool compact_one(std::uint64_t from) noexcept;
+  bool compact_one(std::uint64_t from, bool& changed) noexcept;
 
   const Memory* memory_;
   SubFilter* filters_ = nullptr;

@@ -69,6 +69,11 @@ def test_window_by_items():
         for words in (("EXPANSION", "2"), ("NONSCALING",), ("LAYOUT", "LINE")):
             assert client("BF.RESERVE", "b", "0.01", "3", "WINDOW", "10", *words) == Error(
                 "ERR a window takes no EXPANSION, NONSCALING or LAYOUT")
+        # A word that nobody knows, where RedisBloom has none of them, is not passed over.
+        for words in (("WINDOW", "10", "SECOND"), ("SECONDS", "WINDOW", "10"), ("LAYOUT", "LINE", "FOO")):
+            assert client("BF.RESERVE", "b", "0.01", "3", *words) == Error("ERR syntax error")
+        assert client("BF.RESERVE", "empty", "0.01", "3", "WINDOW", "10") == "OK"
+        assert client("BF.INFO", "empty", "FPR") == [b"0"]
         assert client("BF.MERGE", "w", 1, "w").startswith("WRONGTYPE")
         assert client("BF.ADVANCE", "w", 5) == "OK"
 

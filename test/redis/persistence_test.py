@@ -211,6 +211,12 @@ def test_what_is_replicated():
         client("BF.EXISTS", "f", 1)
         client("CF.COMPACT", "c")
         assert told() == []
+        client("CF.RESERVE", "two", 4, "EXPANSION", 1)
+        client("CF.INSERT", "two", "ITEMS", *"xxxxxxxxxx")
+        client("BF.MERGE", "merged", 1, "a")
+        assert [c[0] for c in told()] == [b"CF.RESERVE", b"CF.INSERT", b"BF.MERGE"]
+        assert client("CF.COMPACT", "two") == "OK" and client("BF.MERGE", "merged", 2, "a", "merged") == "OK"
+        assert told() == []
         client("BF.RESERVE", "g", "0.01", "10")
         assert told() == [[b"BF.RESERVE", b"g", b"0.01", b"10", b"EXPANSION", b"2"]]
         # Inside a transaction and a script too.

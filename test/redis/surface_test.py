@@ -87,6 +87,7 @@ def test_bf_reserve():
         say("BF.RESERVE f% 0.01 100 NONSCALING EXPANSION 2", Error("Nonscaling filters cannot expand"))
         say("BF.RESERVE f% 0.01 100 EXPANSION 2 NONSCALING", Error("Nonscaling filters cannot expand"))
         say("BF.RESERVE a% x 100", Error("ERR bad error rate"))
+        say("BF.RESERVE f% 5e-324 100", Error("ERR could not create filter"))  # half of it is 0
         say("BF.RESERVE f% 0.01 10 FOO", "OK")
         # A key may be named as an option is.
         client = server.client()
