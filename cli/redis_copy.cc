@@ -11,6 +11,7 @@
 #include <bit>
 #include <cstring>
 #include <optional>
+#include <random>
 
 #include "any_file.h"
 #include "command.h"
@@ -88,9 +89,14 @@ struct LineHeader {
   }
 };
 
-// Under which a key is filled: in the same slot.
+// Under which a key is filled: in the same slot, and of this push alone. Only a key with a stray brace takes a search.
 std::string part_of(const std::string& key) {
-  return key.find('{') == std::string::npos ? "{" + key + "}:push" : key + ":push";
+  const bool tagged = key.find('}') != key.npos;
+  std::mt19937_64 random(std::random_device{}());
+  for (;;) {
+    std::string part = fmt::format("{}{}{}:push:{:016x}", tagged ? "" : "{", key, tagged ? "" : "}", random());
+    if (slot_of(part) == slot_of(key)) return part;
+  }
 }
 
 // A filter file as the pieces that LOADCHUNK takes.
@@ -173,21 +179,34 @@ class Pieces {
   std::vector<std::byte> stream_;
 };
 
-void load(Redis& redis, const Pieces& pieces, const std::string& key, Progress& progress) {
-  const std::string part = part_of(key);
-  redis.must({"DEL", part});
-  for (const Pieces::Piece& piece : pieces.all) {
-    redis.must({pieces.command, part, std::to_string(piece.iterator), text_of(piece.bytes)});
-    redis.must({"EXPIRE", part, "600"});
-    progress.advance(piece.bytes.size(), 0);
-  }
-  redis.must({"PERSIST", part});
-  redis.must({"RENAME", part, key});
+[[noreturn]] void fail_exists(const std::string& key) {
+  fail("{}: exists (--replace to put this one in its place)", key);
 }
 
 void check_absent(Redis& redis, const std::string& key, bool replace) {
-  if (!replace && redis.must({"EXISTS", key}).number != 0)
-    fail("{}: exists (--replace to put this one in its place)", key);
+  if (!replace && redis.must({"EXISTS", key}).number != 0) fail_exists(key);
+}
+
+void load(Redis& redis, const Pieces& pieces, const std::string& key, bool replace, Progress& progress) {
+  const std::string part = part_of(key);
+  try {
+    for (const Pieces::Piece& piece : pieces.all) {
+      redis.must({pieces.command, part, std::to_string(piece.iterator), text_of(piece.bytes)});
+      redis.must({"EXPIRE", part, "600"});
+      progress.advance(piece.bytes.size(), 0);
+    }
+    redis.must({"PERSIST", part});
+    if (replace) {
+      redis.must({"RENAME", part, key});
+    } else if (redis.must({"RENAMENX", part, key}).number == 0) {  // it came meanwhile
+      fail_exists(key);
+    }
+  } catch (const RedisConnection::Lost&) {
+    throw;
+  } catch (const Failure&) {
+    redis.call({"DEL", part});
+    throw;
+  }
 }
 
 int push_shards(const PushOptions& options, Redis& redis, const Shards& shards) {
@@ -207,7 +226,7 @@ int push_shards(const PushOptions& options, Redis& redis, const Shards& shards) 
   for (const Shard& shard : shards.here()) {
     const Pieces pieces(fmt::format("{}: shard {}", options.file, shard.index), shard.bytes);
     format = pieces.format;
-    load(redis, pieces, shard_key(name, shard.index), progress);
+    load(redis, pieces, shard_key(name, shard.index), options.replace, progress);
   }
   Out().write(fmt::format("{}: {} as {}, {} of {} shards, {} bytes\n", name, options.file, format, shards.here().size(),
                           shards.count(), grouped(bytes)));
@@ -231,7 +250,7 @@ int push(const PushOptions& options) {
   check_absent(redis, key, options.replace);
   {
     Progress progress("pushing", pieces->size());
-    load(redis, *pieces, key, progress);
+    load(redis, *pieces, key, options.replace, progress);
   }
   Out().write(fmt::format("{}: {} as {}, {} bytes in {} pieces\n", key, options.file, pieces->format,
                           grouped(pieces->size()), pieces->all.size()));
@@ -278,17 +297,32 @@ std::string_view format_of(std::string_view type) {
   return type == "MBbloom--" ? "redisbloom-bf" : type == "MBbloomCF" ? "redisbloom-cf" : "";
 }
 
+// What of a header must stay the same while the pieces are read. An item more in a Bloom filter does no harm, unless it
+// grows; in a cuckoo filter others may have moved from what comes to what has been read.
+std::string lasting(std::string_view format, std::string header) {
+  if (format == "redisbloom-cf") return header;
+  constexpr std::size_t kFirst = 20, kLink = 53, kSize = 16;  // links, and where their number of items is
+  for (std::size_t at = 0; at + 8 <= header.size(); at = at == 0 ? kFirst + kSize : at + kLink)
+    std::fill_n(header.begin() + static_cast<std::ptrdiff_t>(at), 8, '\0');
+  return header;
+}
+
 // As the answers of SCANDUMP one after the other.
 template <class Writer>
 void pull_stream(Redis& redis, std::string_view format, const std::string& key, Writer& out, Progress& progress) {
-  scan_dump(redis, format == "redisbloom-bf" ? "BF.SCANDUMP" : "CF.SCANDUMP", key, progress,
-            [&](std::uint64_t iterator, Bytes bytes) {
-              std::array<std::byte, 16> frame;
-              detail::store(frame.data(), iterator);
-              detail::store(frame.data() + 8, std::uint64_t{bytes.size()});
-              take(out.append(frame));
-              take(out.append(bytes));
-            });
+  const std::string_view command = format == "redisbloom-bf" ? "BF.SCANDUMP" : "CF.SCANDUMP";
+  std::string header;
+  scan_dump(redis, command, key, progress, [&](std::uint64_t iterator, Bytes bytes) {
+    if (iterator == 1) header = text_of(bytes);
+    std::array<std::byte, 16> frame;
+    detail::store(frame.data(), iterator);
+    detail::store(frame.data() + 8, std::uint64_t{bytes.size()});
+    take(out.append(frame));
+    take(out.append(bytes));
+  });
+  const RedisReply now = redis.call({command, key, "0"}, true);
+  const bool same = now.items.size() == 2 && lasting(format, now.items[1].text) == lasting(format, header);
+  if (!same) fail("{}: changed while it was read", key);
 }
 
 int pull_shards(const PullOptions& options, Redis& redis, std::uint64_t count, Progress& progress) {

@@ -4,9 +4,11 @@ appears only whole, and what cannot be done is said. Would notice: bytes that di
 0. copy_test.py FOLDER: where the programs are."""
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import threading
 
 import harness
 from harness import Server
@@ -53,6 +55,82 @@ def test_push_and_pull():
             assert code == 2 and text, (words, code, text)
         assert not os.path.exists(back + "2") and client("EXISTS", "new") == 0
         assert run("push", "--help")[0] == 0 and run("pull", "--help")[0] == 0
+
+
+class Between:
+    """An address in front of a server's: before the first request that has `word` in it, calls `act`."""
+
+    def __init__(self, server, word, act):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = f"redis://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.server, self.word, self.act = server, word, act
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        here, _ = self.listener.accept()
+        there = socket.create_connection(("127.0.0.1", self.server.port))
+        threading.Thread(target=self.forward, args=(there, here), daemon=True).start()
+        self.forward(here, there, self.word)
+        self.listener.close()
+
+    def forward(self, source, to, word=None):
+        with source, to:
+            while data := source.recv(1 << 20):
+                if word and word in data:
+                    word = self.act()
+                to.sendall(data)
+
+
+def test_what_happens_meanwhile():
+    """Others write to the same keys while a filter is on its way."""
+    with Server() as server, tempfile.TemporaryDirectory() as folder:
+        client = server.client()
+        address = f"redis://127.0.0.1:{server.port}"
+        keys, file, back = (os.path.join(folder, name) for name in ("keys", "file", "back"))
+        with open(keys, "w") as f:
+            f.write("".join(f"item:{i}\n" for i in range(500)))
+        assert run("build", "--format", "redisbloom-bf", "--set", "capacity=1000", "-o", file, keys)[0] == 0
+        # A key that comes meanwhile stays.
+        between = Between(server, b"RENAME", lambda: client("SET", "key", "x") and None)
+        code, text = run("push", file, f"{between.address}/key")
+        assert code == 2 and "exists" in text, text
+        assert client("GET", "key") == b"x" and client("KEYS", "*") == [b"key"]
+        # Two pushes of one key do not mix their pieces: the last one is there.
+        between = Between(server, b"EXPIRE", lambda: run("push", "--replace", file, f"{address}/key") and None)
+        code, text = run("push", "--replace", file, f"{between.address}/key")
+        assert code == 0, text
+        assert all(client("BF.MEXISTS", "key", *[f"item:{i}" for i in range(500)])) and client("TTL", "key") == -1
+        # One item more is well; a filter that grows is not what the header said.
+        for many, expected in ((1, 0), (2000, 2)):
+            between = Between(server, b"$1\r\n1\r\n", lambda: client("BF.MADD", "key", *range(many)) and None)
+            code, text = run("pull", f"{between.address}/key", "-o", back)
+            assert code == expected and os.path.exists(back) == (code == 0), text
+            if code == 0:
+                assert run("query", "-c", back, keys) == (0, "500\n")
+                os.remove(back)
+            else:
+                assert "changed while it was read" in text, text
+        client("CF.ADD", "cf", "x")
+        between = Between(server, b"$1\r\n1\r\n", lambda: client("CF.ADD", "cf", "y") and None)
+        code, text = run("pull", f"{between.address}/cf", "-o", back)
+        assert code == 2 and "changed while it was read" in text and not os.path.exists(back), text
+
+
+def test_names_with_braces():
+    """A cluster of one node, which refuses to rename from slot to slot as one of many does."""
+    with Server("--cluster-enabled", "yes") as server, tempfile.TemporaryDirectory() as folder:
+        client = server.client()
+        client("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
+        assert harness.wait_for(lambda: b"cluster_state:ok" in client("CLUSTER", "INFO"))
+        keys, file = os.path.join(folder, "keys"), os.path.join(folder, "file")
+        with open(keys, "w") as f:
+            f.write("x\n")
+        assert run("build", "--format", "redisbloom-bf", "-o", file, keys)[0] == 0
+        names = ["plain", "{tag}key", "key:{3}", "a{b", "a}b", "a{}b", "}{", "x{}{y}"]
+        for name in names:
+            code, text = run("push", file, f"redis-cluster://127.0.0.1:{server.port}/{name}")
+            assert code == 0 and client("BF.EXISTS", name, "x") == 1, (name, text)
+        assert sorted(client("KEYS", "*")) == sorted(name.encode() for name in names)
 
 
 def test_line_container():
