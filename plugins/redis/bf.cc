@@ -27,7 +27,8 @@ struct Wish {
   bool line = false;
   long long window = 0;  // items, or seconds
   bool seconds = false;
-  std::uint64_t time = 0;  // when that begins
+  std::uint64_t time = 0;   // when that begins
+  long long scales_to = 0;  // not 0: refuse what could not grow so far
 
   bool rate_fits() noexcept {
     if (!(rate > 0 && rate < 1)) return false;
@@ -127,27 +128,44 @@ std::uint64_t headroom(const Chain<L>& chain) noexcept {
 std::uint64_t headroom(const WindowFilter& filter) noexcept {
   return filter.capacity - std::min(filter.capacity, filter.items());
 }
+// What the links after the newest could hold, in `room` bytes.
+template <class L>
+std::uint64_t further_capacity(const BloomNumbers& chain, LinkNumbers last, std::uint64_t links,
+                               std::uint64_t room) noexcept {
+  std::uint64_t total = 0;
+  for (; links < Chain<L>::kMostLinks; ++links) {
+    std::uint64_t entries = 0;
+    LinkNumbers next;
+    if (__builtin_mul_overflow(last.entries, std::uint64_t{chain.growth}, &entries) ||
+        !L::size_for(next, entries, last.error * Chain<L>::kTightening, chain.options) || next.bytes() > room) {
+      break;
+    }
+    room -= next.bytes();
+    total += next.entries;
+    last = next;
+  }
+  return total;
+}
+// Before it is made: could a filter grow as far as was wished?
+bool reaches(const Wish& wish, const Budget& budget) noexcept {
+  using redisbloom::BloomChain;
+  BloomNumbers chain;
+  chain.growth = static_cast<std::uint32_t>(wish.expansion);
+  const auto capacity = static_cast<std::uint64_t>(wish.capacity);
+  const std::uint64_t room = budget.left();
+  LinkNumbers first;
+  return BloomChain::first_numbers(capacity, wish.rate, chain.options, first) && first.bytes() <= room &&
+         capacity + further_capacity<redisbloom::Link>(chain, first, 1, room - first.bytes()) >=
+             static_cast<std::uint64_t>(wish.scales_to);
+}
 // The capacity it can grow to under the limit on bytes.
 template <class L>
 std::uint64_t most_capacity(const Chain<L>& chain) noexcept {
   if (chain.fixed()) return chain.capacity();
   const auto limit = static_cast<std::uint64_t>(settings.bf_max_bytes_per_key);
   const std::uint64_t room = limit == 0 ? redisbloom::kMostBytes : limit;
-  std::uint64_t bytes = size_of(chain);
-  std::uint64_t total = chain.capacity();
-  LinkNumbers last = chain.newest();
-  for (std::uint64_t links = chain.links().size(); links < Chain<L>::kMostLinks; ++links) {
-    std::uint64_t entries = 0;
-    LinkNumbers next;
-    if (__builtin_mul_overflow(last.entries, std::uint64_t{chain.growth}, &entries) ||
-        !L::size_for(next, entries, last.error * Chain<L>::kTightening, chain.options) ||
-        (bytes += next.bytes()) > room) {
-      break;
-    }
-    total += next.entries;
-    last = next;
-  }
-  return total;
+  return chain.capacity() +
+         further_capacity<L>(chain, chain.newest(), chain.links().size(), room - std::min(room, size_of(chain)));
 }
 std::uint64_t most_capacity(const WindowFilter& filter) noexcept { return filter.capacity; }
 
@@ -340,6 +358,8 @@ int add(const Call& call, int first, const Wish& wish, Missing missing, bool man
   if (!key.missing()) return call.error(kWrongType);
   if (missing == Missing::error) return call.error(kNotFound);
   const Budget budget(call.context, 0);
+  if (wish.scales_to != 0 && !reaches(wish, budget))
+    return call.error("ERR provided VALIDATESCALETO causes bloom object to exceed memory limit");
   const char* error = nullptr;
   Bloom* const value = create<Bloom>(wish, budget, key, error);
   if (value == nullptr) return call.error(error);
@@ -468,9 +488,17 @@ int bf_insert(Context* context, String** argv, int argc) noexcept {
   Wish wish;
   Missing missing = Missing::create;
   for (int i = 2; i < argc; ++i) {
-    if (call.is(i, "ITEMS")) return i + 1 == argc ? call.arity() : add(call, i + 1, wish, missing, true);
+    if (call.is(i, "ITEMS")) {
+      if (i + 1 == argc) return call.arity();
+      if (wish.scales_to != 0 && (wish.fixed || wish.expansion == 0))
+        return call.error("ERR cannot use NONSCALING and VALIDATESCALETO options together");
+      return add(call, i + 1, wish, missing, true);
+    }
     if (call.is(i, "NOCREATE")) {
       missing = Missing::error;
+    } else if (call.is(i, "VALIDATESCALETO")) {  // of valkey-bloom
+      if (++i == argc) return call.arity();
+      if (!call.integer(i, wish.scales_to) || wish.scales_to < 1) return call.error("Bad capacity");
     } else if (call.is(i, "NONSCALING")) {
       wish.fixed = true;
     } else if (call.is(i, "CAPACITY")) {

@@ -40,7 +40,7 @@ constexpr Command kCommands[] = {
     {"bf.insert", bf_insert, -4, "write deny-oom", inserts, "1.0.0",
      "Adds items to a Bloom filter, which is created if it is not there", "O(k * n)",
      "key [CAPACITY capacity:integer] [ERROR error:double] [EXPANSION expansion:integer] [NOCREATE] [NONSCALING] "
-     "ITEMS item..."},
+     "[VALIDATESCALETO capacity:integer] ITEMS item..."},
     {"bf.loadchunk", bf_loadchunk, 4, "write deny-oom", inserts, "1.0.0", "Restores a part of a dumped Bloom filter",
      "O(n)", "key iterator:integer data"},
     {"bf.madd", bf_madd, -3, "write deny-oom", inserts, "1.0.0", "Adds items to a Bloom filter", "O(k * n)",

@@ -45,12 +45,14 @@ Budget::Budget(Context* context, std::uint64_t bytes_in_use) noexcept : context_
 }
 Budget::~Budget() { budget = nullptr; }
 
+std::uint64_t Budget::left() const noexcept {
+  const auto most = static_cast<std::uint64_t>(settings.bf_max_bytes_per_key);
+  return most == 0 ? free_bytes(context_) : most - std::min(most, in_use_);
+}
+
 bool Budget::grants(std::uint64_t bytes) noexcept {
   if ((api::GetContextFlags(context_) & (kReplicated | kLoading)) != 0) return true;
-  const auto most = static_cast<std::uint64_t>(settings.bf_max_bytes_per_key);
-  const bool granted = most != 0         ? in_use_ <= most && bytes <= most - in_use_
-                       : bytes <= kSmall ? true
-                                         : bytes <= free_bytes(context_);
+  const bool granted = (settings.bf_max_bytes_per_key == 0 && bytes <= kSmall) || bytes <= left();
   in_use_ += granted ? bytes : 0;
   refused_ |= !granted;
   return granted;

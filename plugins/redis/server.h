@@ -48,6 +48,7 @@ class Budget {
   Budget& operator=(const Budget&) = delete;
 
   bool refused() const noexcept { return refused_; }
+  std::uint64_t left() const noexcept;
   bool grants(std::uint64_t bytes) noexcept;
 
  private:

@@ -177,6 +177,22 @@ def test_bf_insert():
             say("BF.INSERT " + words, arity("bf.insert"))
         say("SET s% x", "OK")
         say("BF.INSERT s% ITEMS x", WRONG)
+        # A word of valkey-bloom: only if it can grow so far.
+        say("BF.INSERT e% VALIDATESCALETO x ITEMS x", Error("Bad capacity"))
+        say("BF.INSERT e% VALIDATESCALETO 0 ITEMS x", Error("Bad capacity"))
+        say("BF.INSERT k VALIDATESCALETO", arity("bf.insert"), "9", "NOCREATE")
+        together = Error("ERR cannot use NONSCALING and VALIDATESCALETO options together")
+        say("BF.INSERT e% NONSCALING VALIDATESCALETO 9 ITEMS x", together)
+        say("BF.INSERT e% VALIDATESCALETO 9 EXPANSION 0 ITEMS x", together)
+        client = server.client()
+        client("CONFIG", "SET", config_name(client, "bf-max-bytes-per-key"), 1000)
+        over = Error("ERR provided VALIDATESCALETO causes bloom object to exceed memory limit")
+        say("BF.INSERT e% CAPACITY 100 VALIDATESCALETO 301 ITEMS x", over)
+        say("EXISTS e%", 0)
+        say("BF.INSERT v% CAPACITY 100 VALIDATESCALETO 300 ITEMS x", truths(1))
+        say("BF.INSERT v% VALIDATESCALETO 301 ITEMS y", truths(1))  # it is there: options are of no account
+        client("CONFIG", "SET", config_name(client, "bf-max-bytes-per-key"), 0)
+        say("BF.INSERT e% EXPANSION 1 VALIDATESCALETO 1000000 ITEMS x", over)  # 100 at a time, ever tighter
         say("EXISTS e%", 0)
 
 
