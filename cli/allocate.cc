@@ -2,16 +2,18 @@
 #include "perhaps/allocate.h"
 
 #include <cmath>
-#include <fstream>
 
 #include "command.h"
 #include "options.h"
 #include "panel.h"
 #include "perhaps/any_filter.h"
+#include "perhaps/container.h"
 #include "print.h"
 
 namespace perhaps::cli {
 namespace {
+
+constexpr std::uint32_t kMostLevels = 64;  // each two of them are weighed against each other
 
 struct Options {
   std::uint32_t levels = 4;
@@ -110,16 +112,29 @@ void draw(const Options& options, const LevelBudget& spread, const LevelBudget& 
   const std::string levels = panel.frame("Bits a key in " + bytes_text(static_cast<double>(options.budget))) +
                              panel.draw({levels_line(best, "spread", kBestColour, ""),
                                          levels_line(even, "even", kEvenColour, "stroke-dasharray=\"7 4\"")});
-  std::ofstream out(options.plot);
-  out << plot::picture(1180, 540, levels + reads_panel(spread, evenly, options.budget));
-  if (!out.flush()) fail("{}: cannot write", options.plot);
+  const std::string picture = plot::picture(1180, 540, levels + reads_panel(spread, evenly, options.budget));
+  take(write_file(options.plot, bytes_of(picture)));
+}
+
+// Bits a key of each level, and of all of them if they are even.
+std::string bars(const Allocation& best, double even_bits) {
+  double most = even_bits;
+  for (const auto& share : best.levels) most = std::max(most, share.bits_per_key);
+  const auto row = [&](const std::string& name, double bits) {
+    return fmt::format("{:>5}  {}  {:.2f}\n", name, bar(most > 0 ? bits / most : 0, 50), bits);
+  };
+  std::string rows;
+  for (std::size_t i = 0; i < best.levels.size(); ++i) rows += row(std::to_string(i + 1), best.levels[i].bits_per_key);
+  return rows + row("even", even_bits);
 }
 
 std::string waste_text(double wasted) { return fmt::format("{:.3g}", wasted); }
 
 int run(const Options& options) {
   if (options.ribbon > options.levels) fail("--ribbon {}: there are {} levels", options.ribbon, options.levels);
-  if (!(options.ratio >= 1) || options.ratio > 1e6) fail("--ratio {}: must be 1 or more", options.ratio);
+  if (options.levels > kMostLevels) fail("--levels {}: at most {}", options.levels, kMostLevels);
+  if (!(options.ratio >= 1) || options.ratio > 1e6) fail("--ratio {}: must be from 1 to 1000000", options.ratio);
+  if (options.keys > LevelBudget::kMostKeys) fail("--keys {}: at most {}", options.keys, LevelBudget::kMostKeys);
   if (!options.plot.empty()) check_output(options.plot);
   const LevelBudget evenly = budget_of(options, 0);
   const LevelBudget spread = budget_of(options, options.ribbon);
@@ -155,16 +170,17 @@ int run(const Options& options) {
                     fmt::format("{:.2f}", share.bits_per_key), grouped(share.bytes), percent(share.fpr),
                     fmt::format("{:.2f}", even.levels[i].bits_per_key), percent(even.levels[i].fpr)});
   }
-  rows.push_back({"all", grouped(options.keys), "",
-                  fmt::format("{:.2f}", static_cast<double>(best.bytes) * 8 / static_cast<double>(options.keys)),
-                  grouped(best.bytes), "",
-                  fmt::format("{:.2f}", static_cast<double>(even.bytes) * 8 / static_cast<double>(options.keys)), ""});
-  out.write(table(rows, "rrlrrrrr"));
+  const auto bits_of = [&](const Allocation& all) {
+    return static_cast<double>(all.bytes) * 8 / static_cast<double>(options.keys);
+  };
+  rows.push_back({"all", grouped(options.keys), "", fmt::format("{:.2f}", bits_of(best)), grouped(best.bytes), "",
+                  fmt::format("{:.2f}", bits_of(even)), ""});
+  out.write(table(rows, "rrlrrrrr") + "bits a key\n" + bars(best, bits_of(even)));
   out.write(fmt::format("reads in vain for an absent key: {} spread, {} even", waste_text(best.wasted),
                         waste_text(even.wasted)));
   if (best.wasted > 0) out.write(fmt::format(", {:.2f} times fewer", even.wasted / best.wasted));
   out.write(fmt::format("\nas few as even in {}", bytes_text(static_cast<double>(small.bytes))));
-  if (even.bytes != 0) {
+  if (small.bytes < even.bytes) {
     const double saved = 1 - static_cast<double>(small.bytes) / static_cast<double>(even.bytes);
     out.write(fmt::format(", {:.1f} % less memory", saved * 100));
   }
@@ -185,7 +201,7 @@ Command::Run allocate_command(CLI::App& app) {
             "The family of the filters (line)");
   add_count(app, "--ribbon", options->ribbon, "N", "Ribbon filters on the last N levels");
   add_count(app, "--runs", options->runs, "N", "Overlapping tables on the first level, all of them asked (1)");
-  app.add_option("--plot", options->plot, "Draw it")->type_name("FILE.svg");
+  app.add_option("--plot", options->plot, "Draw it, and the reads over the memory")->type_name("FILE.svg");
   declare_json(app, options->json);
   return [options] { return run(*options); };
 }

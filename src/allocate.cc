@@ -45,11 +45,16 @@ Result<LevelBudget> LevelBudget::over(std::vector<Level> levels) {
     double fpr;
   };
   std::map<std::pair<std::string_view, std::uint64_t>, std::vector<Rate>> known_rates;
+  std::uint64_t room = kMostKeys;
   for (const Level& level : levels) {
     if (!known(level.family)) {
       return Error{Errc::unsupported, "allocate: no curve for a family '" + std::string(level.family) + "'"};
     }
     if (!(level.cost >= 0) || std::isinf(level.cost)) return Error{Errc::bad_parameter, "allocate: a cost below zero"};
+    if (level.keys > room) {
+      return Error{Errc::bad_parameter, "allocate: more than " + std::to_string(kMostKeys) + " keys"};
+    }
+    room -= level.keys;
     Curve curve = {{0, 1}};
     if (level.keys != 0) {
       const std::uint64_t modelled = std::min(level.keys, kMany);

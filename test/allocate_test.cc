@@ -112,5 +112,14 @@ TEST(Allocate, NothingToSpreadAndNothingToSpreadOver) {
   EXPECT_EQ(LevelBudget::over({{.keys = 1, .cost = -1}}).error().code, Errc::bad_parameter);
 }
 
+// Bytes of more keys than that do not fit into 64 bits: the figures once ran over.
+TEST(Allocate, MoreKeysThanBytesCanCountAreRefused) {
+  const auto most = LevelBudget::over({{.keys = LevelBudget::kMostKeys / 2}, {.keys = LevelBudget::kMostKeys / 2}});
+  ASSERT_TRUE(most);
+  for (const auto& share : most->best(UINT64_MAX).levels) EXPECT_NEAR(share.bits_per_key, LevelBudget::kMostBits, 0.5);
+  EXPECT_EQ(LevelBudget::over({{.keys = LevelBudget::kMostKeys}, {.keys = 1}}).error().code, Errc::bad_parameter);
+  EXPECT_EQ(LevelBudget::over({{.keys = UINT64_MAX}}).error().code, Errc::bad_parameter);
+}
+
 }  // namespace
 }  // namespace perhaps

@@ -52,7 +52,7 @@ struct Allocation {
 
 class LevelBudget {
  public:
-  // Refuses an unknown family, and a cost below zero.
+  // Refuses an unknown family, a cost below zero, and more than kMostKeys keys.
   PERHAPS_API static Result<LevelBudget> over(std::vector<Level> levels);
 
   std::span<const Level> levels() const noexcept { return levels_; }
@@ -64,6 +64,7 @@ class LevelBudget {
   PERHAPS_API Allocation smallest(double wasted) const;
 
   static constexpr double kMostBits = 32;
+  static constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 56;  // in all levels: their bytes are 64-bit numbers
 
  private:
   struct Point {
