@@ -175,9 +175,10 @@ constexpr Command kCommands[] = {
      kAdvise, &advise_command},
     {"route", "which of many sets may have a key",
      "Prints each key, a tab, and the names of the sets that may have it, with commas between them: which server, "
-     "shard or file to ask. One index of all sets answers at once, so their number hardly matters; they should be of "
-     "similar size, because each takes the room of the largest. With --build, --add and --remove it changes the index "
-     "instead. Exit code: 0 if any key was in a set, 1 if none, 2 on an error.",
+     "shard or file to ask; with --json one object a key. One index of all sets answers at once, so their number "
+     "hardly matters; they should be of similar size, because each takes the room of the largest. With --build, "
+     "--add and --remove it changes the index instead. Exit code: 0 if any key was in a set, 1 if none, 2 on an "
+     "error.",
      kRoute, &route_command},
     {"allocate", "spread a memory budget over the levels of an LSM tree",
      "How many bits a key the filters of each level should have, so that a lookup of an absent key reads as few tables "

@@ -1,7 +1,8 @@
 // perhaps route: which of many sets may have a key? One index of all of them answers at once.
+#include <algorithm>
 #include <array>
 #include <bit>
-#include <filesystem>
+#include <utility>
 
 #include "command.h"
 #include "keys.h"
@@ -42,6 +43,10 @@ std::vector<NamedKeys> sets_of(const Options& options) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) fail("{}: a set is given as NAME=FILE", text);
     NamedKeys set{text.substr(0, equals), options.keys};
+    // Answers have a tab before the names and commas between them, one key a line.
+    if (std::ranges::any_of(set.name, [](unsigned char c) { return c == ',' || c < ' ' || c == 0x7f; })) {
+      fail("{}: a name has no comma and no control character", Json::quoted(set.name));
+    }
     set.keys.files = {text.substr(equals + 1)};
     sets.push_back(std::move(set));
   }
@@ -108,9 +113,9 @@ int report(const Options& options, const SetIndex& index) {
     json.add("false_sets", index.false_sets());
     out.write(json.text() + "\n");
   } else {
-    out.write(fmt::format("{}: {} sets, {} keys, {}; a key of none is said to be in {:.2g} of them\n", options.index,
-                          grouped(sets), grouped(keys), bytes_text(static_cast<double>(index.byte_size())),
-                          index.false_sets()));
+    out.write(fmt::format("{}: {} set{}, {} keys, {}; a key of none is said to be in {:.2g} of them\n", options.index,
+                          grouped(sets), sets == 1 ? "" : "s", grouped(keys),
+                          bytes_text(static_cast<double>(index.byte_size())), index.false_sets()));
   }
   return kYes;
 }
@@ -159,6 +164,33 @@ int change(const Options& options, Action action) {
   return report(options, index);
 }
 
+// Calls use(name) for the sets of an answer.
+template <class Use>
+void for_each_set(const SetIndexView& index, std::span<const std::uint64_t> words, Use use) {
+  for (std::size_t word = 0; word < words.size(); ++word) {
+    for (std::uint64_t rest = words[word]; rest != 0; rest &= rest - 1) {
+      use(std::string_view(index.sets()[word * 64 + static_cast<std::size_t>(std::countr_zero(rest))].name));
+    }
+  }
+}
+
+void write_line(Out& out, const SetIndexView& index, Bytes record, std::span<const std::uint64_t> words) {
+  out.write(record);
+  char before = '\t';
+  for_each_set(index, words, [&](std::string_view name) {
+    out.write(std::exchange(before, ','));
+    out.write(name);
+  });
+  out.write('\n');
+}
+
+void write_json(Out& out, const SetIndexView& index, Bytes record, std::span<const std::uint64_t> words) {
+  std::vector<std::string> names;
+  for_each_set(index, words, [&](std::string_view name) { names.push_back(Json::quoted(name)); });
+  const std::string_view text(reinterpret_cast<const char*>(record.data()), record.size());
+  out.write(Json().add("record", text).raw("sets", Json::array(names)).text() + "\n");
+}
+
 int ask(Options& options) {
   const File file =
       take(File::open(options.index, {.verify = !options.open.no_verify, .secret = options.open.keyed.read()}));
@@ -183,18 +215,10 @@ int ask(Options& options) {
           digest_keys(index.hasher(), options.keys.as, some, digests);
           index.may_contain(std::span<const std::uint64_t>(digests.data(), some.size()), answers);
           for (std::size_t i = 0; i < some.size(); ++i) {
-            out.write(batch.records[from + i]);
-            char before = '\t';
-            for (std::size_t word = 0; word < index.words(); ++word) {
-              for (std::uint64_t rest = answers[i * index.words() + word]; rest != 0; rest &= rest - 1) {
-                const auto set = word * 64 + static_cast<std::size_t>(std::countr_zero(rest));
-                out.write(before);
-                out.write(std::string_view(index.sets()[set].name));
-                before = ',';
-              }
-            }
-            routed += before == ',';
-            out.write('\n');
+            const auto words = std::span(answers).subspan(i * index.words(), index.words());
+            routed += std::ranges::any_of(words, [](std::uint64_t word) { return word != 0; });
+            options.json ? write_json(out, index, batch.records[from + i], words)
+                         : write_line(out, index, batch.records[from + i], words);
           }
         }
         return true;
@@ -223,9 +247,9 @@ int run(Options& options) {
 Command::Run route_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("index", options->index, "The index")->type_name("INDEX")->required();
-  app.add_flag("--build", options->build, "Make the index, of sets given as NAME=FILE");
-  app.add_flag("--add", options->add, "Add sets, given as NAME=FILE");
-  app.add_flag("--remove", options->remove, "Take out sets, given by their names");
+  auto* const build = app.add_flag("--build", options->build, "Make the index, of sets given as NAME=FILE");
+  auto* const add = app.add_flag("--add", options->add, "Add sets, given as NAME=FILE");
+  auto* const remove = app.add_flag("--remove", options->remove, "Take out sets, given by their names");
   app.add_option_function<std::string>(
          "--fpr",
          [options](const std::string& text) {
@@ -234,12 +258,17 @@ Command::Run route_command(CLI::App& app) {
            options->fpr = *share;
          },
          "With --build: the false-positive rate of the largest set (0.01)")
-      ->type_name("RATE");
+      ->type_name("RATE")
+      ->needs(build);
   add_count(app, "--keys-expected", options->keys_expected, "N",
-            "With --build: keys of the largest set to come; counted if not given");
+            "With --build: keys of the largest set to come; counted if not given")
+      ->needs(build);
   declare_json(app, options->json);
   declare_open(app, options->open);
   declare_keys(app, options->keys);
+  for (const char* asks : {"--key", "--no-verify"}) {
+    app.get_option(asks)->excludes(build)->excludes(add)->excludes(remove);
+  }
   return [options] { return run(*options); };
 }
 

@@ -4,6 +4,7 @@
 
 Every class begins with what is promised. Keys are fixed, so a false positive that is not there today never is.
 """
+import json
 import os
 import sys
 import unittest
@@ -70,6 +71,20 @@ class Route(Case):
         self.write("cut", before[:-64])
         self.refused("route", "cut", "-e", "1", says="truncated")
 
+    def test_json_has_the_same_answers(self):
+        self.text("route", "--add", "sets", "both=5.txt")
+        text = self.text("route", "sets", "--json", "-e", "5:5", "-e", "nowhere")
+        self.assertEqual([json.loads(line) for line in text.splitlines()],
+                         [{"record": "5:5", "sets": ["s5", "both"]}, {"record": "nowhere", "sets": []}])
+
+    def test_a_key_is_asked_for_and_no_set(self):
+        # It went into every set once.
+        self.refused("route", "--build", "new", "a=1.txt", "-e", "x", says="--key")
+        self.refused("route", "--remove", "sets", "s1", "-e", "x", says="--key")
+        self.refused("route", "--add", "sets", "a=1.txt", "--fpr", "0.5", says="--build")
+        for name in ("a,b", "a\tb", "a\nb"):
+            self.refused("route", "--build", "new", name + "=1.txt", says="a name has no comma")
+
     def test_keyed(self):
         self.write("secret", b"0123456789abcdef")
         self.text("route", "--build", "--keyed", "secret", "kept", "a=1.txt", "b=2.txt")
@@ -105,6 +120,12 @@ class Allocate(Case):
         self.assertEqual([row.split()[0] for row in rows[:6]], ["level", "1", "2", "3", "4", "all"])
         self.assertIn("times fewer", text)
         self.assertLessEqual(max(map(len, rows)), 100)
+        bars = [row.split() for row in rows[7:12]]
+        self.assertEqual([bar[0] for bar in bars], ["1", "2", "3", "4", "even"])
+        drawn = [(float(bar[2]), bar[1].count("#")) for bar in bars]
+        self.assertEqual(max(drawn)[1], 50)
+        for bits, marks in drawn:
+            self.assertAlmostEqual(marks, 50 * bits / max(drawn)[0], delta=0.6)
         picture = xml.etree.ElementTree.fromstring(self.read("levels.svg"))
         self.assertTrue(picture.tag.endswith("svg"))
 
@@ -112,6 +133,8 @@ class Allocate(Case):
         self.refused("allocate", "--keys", "1e6", "--budget", "1M", "--ribbon", "5", says="there are 4 levels")
         self.refused("allocate", "--keys", "1e6", "--budget", "1M", "--ratio", "0.5", says="--ratio")
         self.refused("allocate", "--keys", "1e6", says="--budget")
+        self.refused("allocate", "--keys", "1e19", "--budget", "1e19", says="--keys")
+        self.refused("allocate", "--keys", "1e6", "--budget", "1M", "--levels", "1000", says="--levels")
 
 
 if __name__ == "__main__":
