@@ -119,7 +119,7 @@ FilterBlockBuilder::FilterBlockBuilder(FilterBlockOptions options) : options_(st
 void FilterBlockBuilder::add(Bytes user_key) {
   if (any_ && equal(last_, user_key)) return;
   if (options_.mode == FilterMode::partitioned) {
-    assert((!any_ || less(last_, user_key)) && "a partitioned filter needs keys in the order of their bytes");
+    ordered_ &= !any_ || less(last_, user_key);
     if (digests_.size() >= piece_keys_) {
       end_piece();
       const Bytes first = separator(last_, user_key);
@@ -138,7 +138,8 @@ void FilterBlockBuilder::add(Bytes user_key) {
 }
 
 void FilterBlockBuilder::end_piece() {
-  const std::vector<std::byte> packed = pack(options_.family, std::move(digests_), options_.bits_per_key);
+  const std::vector<std::byte> packed =
+      ordered_ ? pack(options_.family, std::move(digests_), options_.bits_per_key) : std::vector<std::byte>(1);
   digests_ = {};
   std::array<std::byte, kSumBytes> sum;
   store(sum.data(), sum_of(packed));
@@ -160,6 +161,12 @@ void FilterBlockBuilder::next_block() {
 }
 
 std::vector<std::byte> FilterBlockBuilder::finish() {
+  if (!ordered_) {
+    out_.clear();
+    index_.clear();
+    first_.clear();
+    pieces_ = 0;
+  }
   if (options_.mode != FilterMode::per_block || !digests_.empty()) end_piece();
   std::array<std::byte, kTrailer> trailer{};
   const Header identity = identity_of(options_.hasher);
@@ -250,7 +257,8 @@ bool FilterBlock::read_tail(Bytes tail, std::uint64_t pieces_bytes, const Option
     pieces_.push_back({offset, *bytes, first});
     offset += *bytes;
   }
-  if (!index.empty() || (pieces_bytes != UINT64_MAX && offset != pieces_bytes)) {
+  if (!index.empty()) return broken("an index that is too long");
+  if (pieces_bytes != UINT64_MAX && offset != pieces_bytes) {
     return broken("pieces of " + std::to_string(offset) + " bytes in " + std::to_string(pieces_bytes));
   }
   damage_.clear();
@@ -280,13 +288,18 @@ FilterBlock FilterBlock::lazy(Bytes tail, Load load, const Options& options) {
 bool FilterBlock::ask(std::size_t piece, std::uint64_t digest) const noexcept {
   if (piece >= pieces_.size()) return true;
   if (!views_.empty()) return views_[piece].may_contain(digest);
+  Loaded keep;
+  return fetch(piece, keep).may_contain(digest);
+}
+
+PackedView FilterBlock::fetch(std::size_t piece, Loaded& keep) const noexcept {
   try {
-    const Loaded loaded = load_(pieces_[piece].offset, pieces_[piece].size);
-    if (loaded.bytes.size() != pieces_[piece].size) return true;
-    return view_of(loaded.bytes, verify_).may_contain(digest);
+    keep = load_(pieces_[piece].offset, pieces_[piece].size);
+    if (keep.bytes.size() == pieces_[piece].size) return view_of(keep.bytes, verify_);
   } catch (...) {
-    return true;
+    // As one that found nothing.
   }
+  return PackedView::over({});
 }
 
 std::size_t FilterBlock::piece_of(Bytes key) const noexcept {
@@ -321,6 +334,18 @@ std::uint64_t FilterBlock::may_contain(std::span<const Bytes> keys) const noexce
   if (mode_ == FilterMode::full && !views_.empty()) {
     views_[0].may_contain(std::span<const std::uint64_t>(digests.data(), keys.size()), std::span(&answers, 1));
     for (std::size_t i = 0; i < keys.size() && !whole_keys_; ++i) answers |= std::uint64_t{!knows(keys[i])} << i;
+    return answers;
+  }
+  if (mode_ != FilterMode::per_block && load_) {
+    Loaded keep;
+    PackedView view = PackedView::over({});
+    std::size_t loaded = pieces_.size();
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const bool known = knows(keys[i]);
+      const std::size_t piece = piece_of(keys[i]);
+      if (known && piece != loaded) view = fetch(loaded = piece, keep);
+      answers |= std::uint64_t{!known || view.may_contain(digests[i])} << i;
+    }
     return answers;
   }
   for (std::size_t i = 0; i < keys.size(); ++i) prefetch(keys[i], digests[i]);

@@ -193,6 +193,16 @@ TEST(FilterBlock, LoadsOnePieceForAQuestion) {
     EXPECT_TRUE(lazy.may_contain(bytes_of(keys[i])));
     EXPECT_EQ(disk.loads, before + 1);
   }
+  // Of a batch, one for each piece that it is about.
+  std::vector<Bytes> batch;
+  for (std::size_t i = 0; i < kBatch; ++i) batch.push_back(bytes_of(keys[i * (keys.size() / kBatch / 3)]));
+  std::uint64_t before = disk.loads;
+  EXPECT_EQ(lazy.may_contain(batch), ~std::uint64_t{0});
+  EXPECT_LE(disk.loads - before, lazy.pieces());
+  Disk full{build({}, keys)};
+  const FilterBlock whole = full.open();
+  EXPECT_EQ(whole.may_contain(batch), ~std::uint64_t{0});
+  EXPECT_EQ(full.loads, 1u);
   // A table of nothing: one question, one piece, *no*.
   Disk empty{build({}, {})};
   EXPECT_FALSE(empty.open().may_contain(bytes_of("x")));
@@ -240,6 +250,19 @@ TEST(FilterBlock, FailsOpen) {
       })));
       EXPECT_TRUE(denies_none(FilterBlock::lazy(tail, [](auto, auto) -> Loaded { throw std::runtime_error("disk"); })));
     }
+  }
+}
+
+// A table in another order than that of its bytes: sought in the wrong piece, a key would be denied.
+TEST(FilterBlock, KeysOutOfOrderAreNotDenied) {
+  auto keys = table_of(7, 300);
+  std::ranges::reverse(keys);
+  for (const std::size_t count : {keys.size(), std::size_t{500}}) {  // many pieces, and two
+    keys.resize(count);
+    const auto block = build({.mode = FilterMode::partitioned, .piece_bytes = 512}, keys);
+    const FilterBlock filter = FilterBlock::over(block);
+    EXPECT_NE(filter.damage(), "");
+    for (const std::string& key : keys) ASSERT_TRUE(filter.may_contain(bytes_of(key))) << key;
   }
 }
 

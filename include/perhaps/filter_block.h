@@ -12,7 +12,7 @@
 // Modes:
 //   full         one filter of the whole table
 //   partitioned  pieces of about `piece_bytes` under an index of keys, so that a cache can hold those in use. Keys must
-//                come in the order of their bytes (memcmp)
+//                come in the order of their bytes (memcmp); if they do not, the block answers *perhaps* to everything
 //   per_block    one filter for each data block, asked by the number of the block: next_block() after each
 //
 // A filter has whole keys, or their prefixes, or both. Versions of a key that follow each other count once, and so do
@@ -110,6 +110,7 @@ class FilterBlockBuilder {
   std::vector<std::byte> first_;  // of the piece at hand, for the index
   bool any_ = false;              // has there been a key?
   bool any_prefix_ = false;
+  bool ordered_ = true;  // or pieces would deny their keys
   std::vector<std::byte> out_;
   std::vector<std::byte> index_;
   std::uint64_t pieces_ = 0;
@@ -153,7 +154,8 @@ class FilterBlock {
 
   // Full and partitioned.
   bool may_contain(Bytes key) const noexcept { return may_contain(key, digest_of(key)); }
-  // Bit i of the answer belongs to keys[i].  REQUIRES: keys.size() <= kBatch
+  // Bit i of the answer belongs to keys[i]. A piece is loaded once for keys of it that follow each other.
+  // REQUIRES: keys.size() <= kBatch
   PERHAPS_API std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept;
   // Might there be a key that begins as `target` does, up to its prefix?
   PERHAPS_API bool may_contain_prefix(Bytes target) const noexcept;
@@ -179,6 +181,8 @@ class FilterBlock {
   bool broken(std::string why);
   std::size_t piece_of(Bytes key) const noexcept;
   bool ask(std::size_t piece, std::uint64_t digest) const noexcept;
+  // Of a piece that is not in memory, for as long as `keep` has it.
+  PackedView fetch(std::size_t piece, Loaded& keep) const noexcept;
   // Is the key something that the filter knows about?
   bool knows(Bytes key) const noexcept;
 
