@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <cstring>
+#include <new>
 #include <set>
 
 #include "numbers.h"
@@ -215,7 +216,7 @@ Result<SetIndexView> SetIndexView::over(const Header& header, const AnyHasher& h
 // ------------------------------------------------------------------------------------------------------------ changing
 
 SetIndex::SetIndex(BloomShape column, const AnyHasher& hasher) : SetIndexProbes({column, 64}, hasher) {
-  assert(shape_.valid());
+  if (!shape_.valid()) throw std::bad_alloc();  // the bytes of the matrix would not fit into 64 bits
   widen(64);
 }
 

@@ -163,6 +163,12 @@ TEST(SetIndex, WhatIsWrongIsRefused) {
   EXPECT_FALSE(over({64, 2, 64}, table, repeated));
 }
 
+// 64 columns of 2^58 bits are 2^64 bits: the product once ran over, to a matrix of nothing.
+TEST(SetIndex, AMatrixBeyond64BitsIsNotMade) {
+  EXPECT_THROW(SetIndex(BloomShape{.bits = std::uint64_t{1} << 58, .probes = 2}, Hash()), std::bad_alloc);
+  EXPECT_THROW(SetIndex(Request{.keys = std::uint64_t{1} << 60, .fpr = 0.01}, Hash()), std::bad_alloc);
+}
+
 // 64 sets of 2000 keys at 1 %, 20,000 absent keys, z = 5. The questions share their filters, so sigma is taken over the
 // filters: their rates differ by far less than a question's outcome.
 TEST(SetIndex, NamesAsManyWrongSetsAsTheModelSays) {

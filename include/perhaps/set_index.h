@@ -104,7 +104,7 @@ class SetIndexView : public SetIndexProbes {
 
 class SetIndex : public SetIndexProbes {
  public:
-  // For sets of up to `request.keys` keys each.
+  // For sets of up to `request.keys` keys each. Throws std::bad_alloc, as all that make room.
   SetIndex(const Request& request, const AnyHasher& hasher) : SetIndex(BloomShape::for_keys(request), hasher) {}
   // REQUIRES: column.valid()
   PERHAPS_API SetIndex(BloomShape column, const AnyHasher& hasher);
@@ -118,7 +118,7 @@ class SetIndex : public SetIndexProbes {
     std::uint64_t keys;
     Bytes bits;
   };
-  // All of them, or none and the reason. Throws std::bad_alloc.
+  // All of them, or none and the reason.
   PERHAPS_API Result<void> add(std::span<const Column> columns);
   Result<void> add(const Column& column) { return add(std::span(&column, 1)); }
   // False: there is no such set.
