@@ -95,7 +95,7 @@ std::vector<LevelPlan> plan_levels(const Budget& budget) {
     for (std::size_t i = 0; i < shares.size(); ++i) plan.push_back(plan_of(shares[i].fpr, i >= budget.ribbon_from));
     return plan;
   };
-  const auto limit = static_cast<double>(budget.bytes);
+  const auto limit = static_cast<double>(std::min(budget.bytes, std::uint64_t{1} << 62));
   double fits = 0, exceeds = 2 * limit + 1;
   for (int i = 0; i < 40; ++i) {
     const double middle = (fits + exceeds) / 2;

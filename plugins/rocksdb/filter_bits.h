@@ -8,13 +8,13 @@
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/slice.h>
 #include <rocksdb/status.h>
-#include <rocksdb/version.h>
 
 #include <cstddef>
 #include <memory>
 
-static_assert(ROCKSDB_MAJOR * 100 + ROCKSDB_MINOR >= 700 && ROCKSDB_MAJOR * 100 + ROCKSDB_MINOR <= 905,
-              "RocksDB 7.0 to 9.5: other versions have other virtual functions");
+#include "perhaps_rocksdb.h"
+
+static_assert(PERHAPS_ROCKSDB_FILTERS, "RocksDB 7.0 to 9.5: other versions have other virtual functions");
 
 namespace ROCKSDB_NAMESPACE {
 

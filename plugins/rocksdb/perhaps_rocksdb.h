@@ -19,14 +19,20 @@
 // A block that is not read is worth more than a faster probe, so dense it is. "line" is the one to build and ask fast.
 //
 // RocksDB does not publish the classes that build and ask a filter: filter_bits.h restates them, for RocksDB 7.0 to
-// 9.5, and refuses others. The allocating policy is made of published classes alone.
+// 9.5. With others there is no new_filter_policy. The allocating policy is made of published classes alone: any
+// RocksDB from 7.0 on (compiled against the headers of 7.0, 8.9, 9.5, 9.6, 9.9, 10.2, 10.9 and 11.9).
 #pragma once
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/version.h>
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
+
+// Is there a new_filter_policy?
+#define PERHAPS_ROCKSDB_FILTERS \
+  (ROCKSDB_MAJOR * 100 + ROCKSDB_MINOR >= 700 && ROCKSDB_MAJOR * 100 + ROCKSDB_MINOR <= 905)
 
 namespace perhaps::rocksdb {
 
@@ -39,10 +45,14 @@ struct Options {
   // kinds of them. Written is Standard128Ribbon, at the bits of a Bloom filter of the same rate, for "ribbon", and
   // FastLocalBloom for every other family. Less than half a bit a key is no filter.
   bool compatible = false;
+
+  static constexpr double kMostBits = 100;  // as RocksDB's own
 };
 
-// REQUIRES: bits_per_key > 0, can_pack(family)
+#if PERHAPS_ROCKSDB_FILTERS
+// REQUIRES: 0 < bits_per_key <= kMostBits, can_pack(family)
 PolicyPtr new_filter_policy(const Options& options = {});
+#endif
 
 // The memory of all filters together, and the tree it is spread over (allocate.h).
 struct Budget {
@@ -60,7 +70,8 @@ struct LevelPlan {
   double bits_per_key = 0;  // what it takes
   double fpr = 1;
 };
-// One for each of budget.keys.
+// One for each of budget.keys.  REQUIRES, as for the policy: 1 to LevelBudget::kMostKeys keys in all, a number of
+// tables that is not below zero
 std::vector<LevelPlan> plan_levels(const Budget& budget);
 // RocksDB's own Bloom and Ribbon filters, as dense as the plan says for the level that a table is written to. Stock
 // programs use them, and they are rewritten with the tables: a new budget takes hold compaction by compaction.

@@ -2,7 +2,6 @@
 
 #include <rocksdb/utilities/object_registry.h>
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -10,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "perhaps/allocate.h"
 #include "perhaps/packed.h"
 
 namespace perhaps::rocksdb {
@@ -55,12 +55,16 @@ template <class Settings>
 }  // namespace
 
 bool valid(const Options& options) noexcept {
-  return options.bits_per_key > 0 && !std::isinf(options.bits_per_key) && can_pack(options.family);
+  return options.bits_per_key > 0 && options.bits_per_key <= Options::kMostBits && can_pack(options.family);
 }
 
 bool valid(const Budget& budget) noexcept {
-  return budget.level0_tables >= 0 && !std::isinf(budget.level0_tables) &&
-         std::ranges::any_of(budget.keys, [](std::uint64_t keys) { return keys != 0; });
+  std::uint64_t room = LevelBudget::kMostKeys;
+  for (const std::uint64_t keys : budget.keys) {
+    if (keys > room) return false;
+    room -= keys;
+  }
+  return budget.level0_tables >= 0 && !std::isinf(budget.level0_tables) && room != LevelBudget::kMostKeys;
 }
 
 std::string id_of(const Options& options) {
@@ -108,7 +112,9 @@ void register_policies() {
     using Pattern = ::rocksdb::ObjectLibrary::PatternEntry;
     using Policy = const ::rocksdb::FilterPolicy;
     auto& library = *::rocksdb::ObjectLibrary::Default();
+#if PERHAPS_ROCKSDB_FILTERS
     library.AddFactory<Policy>(Pattern(kPolicyName).AddSeparator(":"), factory(options_of, new_filter_policy));
+#endif
     library.AddFactory<Policy>(Pattern(kAllocatingName, false).AddSeparator(":"),
                                factory(budget_of, new_allocating_policy));
   });

@@ -169,9 +169,11 @@ TEST(RocksDbPolicy, ByName) {
   }
   ASSERT_TRUE(::rocksdb::FilterPolicy::CreateFromString(config, "perhaps", &made).ok());
   EXPECT_EQ(made->GetId(), ids[0]);
-  for (const char* wrong : {"perhaps:lime", "perhaps:line:", "perhaps:line:-1", "perhaps:line:nan", "perhaps:line:10:",
-                            "perhaps:line:10:compatible:", "perhaps:lime:10:compatible", "perhaps.allocating:1",
-                            "perhaps.allocating:1:1:1:", "perhaps.allocating:1:1:1:0", "perhaps.allocating:1:1:1:-4"}) {
+  for (const char* wrong :
+       {"perhaps:lime", "perhaps:line:", "perhaps:line:-1", "perhaps:line:nan",
+        "perhaps:line:10:", "perhaps:line:10:compatible:", "perhaps:lime:10:compatible", "perhaps.allocating:1",
+        "perhaps.allocating:1:1:1:", "perhaps.allocating:1:1:1:0", "perhaps.allocating:1:1:1:-4", "perhaps:line:101",
+        "perhaps:line:1e300", "perhaps.allocating:1:1:1:18446744073709551615"}) {
     EXPECT_FALSE(::rocksdb::FilterPolicy::CreateFromString(config, wrong, &made).ok()) << wrong;
   }
   ::rocksdb::BlockBasedTableOptions table;
@@ -213,6 +215,8 @@ TEST(RocksDbPolicy, PlansKeepTheirBudget) {
   const auto little = rocksdb::plan_levels({.bytes = 100'000, .keys = keys});
   EXPECT_EQ(little[4].bloom_bits, 0);
   EXPECT_GT(little[1].bloom_bits, 5);
+  // And more than there can be is no less.
+  for (const auto& level : rocksdb::plan_levels({.bytes = UINT64_MAX, .keys = keys})) EXPECT_GT(level.bloom_bits, 20);
 }
 
 }  // namespace
