@@ -287,7 +287,12 @@ std::string svg_of(const Run& run) {
 // Taken away at the end, whatever the end.
 struct Folder {
   explicit Folder(const std::string& wanted) : path(wanted), temporary(wanted.empty()) {
-    if (!temporary) return;
+    if (!temporary) {
+      // What an earlier run left there would be counted as well.
+      std::error_code none;
+      if (!std::filesystem::is_empty(path, none) && !none) fail("{}: not empty", wanted);
+      return;
+    }
     std::string name = (std::filesystem::temp_directory_path() / "perhaps-lsm-").string() + std::string(6, 'X');
     if (::mkdtemp(name.data()) == nullptr) fail("{}: cannot be made", name);
     path = name;

@@ -2,6 +2,7 @@
 
     bench_lsm_test.py PERHAPS [unittest arguments]
 """
+import os
 import sys
 import unittest
 import xml.etree.ElementTree
@@ -36,6 +37,9 @@ class BenchLsm(Case):
         self.refused("bench", "lsm", "--engine", "x", says="rocksdb|leveldb")
         self.refused("bench", "lsm", "--svg", "nowhere/a.svg", *self.SMALL, says="nowhere")
         self.refused("bench", "nothing", says="nothing")
+        os.mkdir(self.path("used"))
+        self.write("used/left", b"")
+        self.refused("bench", "lsm", "--folder", "used", *self.SMALL, says="used: not empty")
 
 
 if __name__ == "__main__":
