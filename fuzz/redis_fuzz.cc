@@ -344,6 +344,7 @@ constexpr std::string_view kWords[] = {
     "c",
     "EXPANSION",
     "NONSCALING",
+    "VALIDATESCALETO",
     "CAPACITY",
     "ERROR",
     "ITEMS",
