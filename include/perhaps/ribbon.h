@@ -211,26 +211,30 @@ struct RibbonLayout {
   // Of the front, and of layers with kLarge starts and more.
   static constexpr std::uint32_t kLarge = 4096;
   static constexpr std::uint32_t kLargeThresholds = 0x80301800;
+  static constexpr std::array<std::uint8_t, 4> kFrontThresholds = {0, 24, 48, 128};
   static constexpr std::array<std::uint64_t, kMaxLayers> kLayer = {
       0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu, 0x8ebc6af09c88c6e3u, 0x589965cc75374cc3u,
       0x1d8e4e27c47d124fu, 0xeb44accab455d165u, 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu};
 
-  // What a key wants of a front.
-  struct Wish {
-    std::uint64_t start, coefficients;
+  // Does a front bump the keys that start here?
+  static bool front_bumps(const std::byte* codes, std::uint64_t start) noexcept {
+    const unsigned code = static_cast<unsigned>(codes[start >> 9]) >> (start >> 6 & 6) & 3;
+    return (start & 127) < kFrontThresholds[code];
+  }
+  // What a key wants of its slots.
+  struct Equation {
+    std::uint64_t coefficients;
     std::uint32_t fingerprint;
-
-    Wish(std::uint64_t starts, std::uint64_t h) noexcept : start(detail::scale(h, starts)) {
-      const auto product = static_cast<detail::Wide>(h) * kCoefficients;
-      const auto high = static_cast<std::uint64_t>(product >> 64);
-      coefficients = (static_cast<std::uint64_t>(product) ^ high) | 1;
-      fingerprint = static_cast<std::uint32_t>(high);
-    }
-    bool bumped(const std::byte* codes) const noexcept {
-      const unsigned code = static_cast<unsigned>(codes[start >> 9]) >> (start >> 6 & 6) & 3;
-      return (start & 127) < (kLargeThresholds >> 8 * code & 0xff);
-    }
   };
+  static constexpr Equation front_equation(std::uint64_t h) noexcept {
+    const auto product = static_cast<detail::Wide>(h) * kCoefficients;
+    const auto high = static_cast<std::uint64_t>(product >> 64);
+    return {(static_cast<std::uint64_t>(product) ^ high) | 1, static_cast<std::uint32_t>(high)};
+  }
+  static constexpr Equation layer_equation(std::uint64_t a) noexcept {
+    const std::uint64_t t = a * kCoefficients;
+    return {(t ^ t >> 32) | 1, static_cast<std::uint32_t>(a * kFingerprint >> 32)};
+  }
   // The digest behind a front.
   static constexpr std::uint64_t remixed(std::uint64_t h) noexcept {
     h = (h ^ h >> 32) * kGolden;
@@ -242,13 +246,7 @@ struct RibbonLayout {
     a = (a ^ a >> 32) * kGolden;
     return a ^ a >> 29;
   }
-  static constexpr std::uint64_t coefficients_of(std::uint64_t a) noexcept {
-    const std::uint64_t t = a * kCoefficients;
-    return (t ^ t >> 32) | 1;
-  }
-  static constexpr std::uint32_t fingerprint_of(std::uint64_t a) noexcept {
-    return static_cast<std::uint32_t>(a * kFingerprint >> 32);
-  }
+  static constexpr std::uint32_t fingerprint_of(std::uint64_t a) noexcept { return layer_equation(a).fingerprint; }
   static constexpr std::uint64_t dense_coefficients(std::uint64_t a, std::uint32_t seed, std::uint32_t i) noexcept {
     std::uint64_t z = a + kGolden * (std::uint64_t{4} * seed + i + 1);
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
@@ -294,8 +292,7 @@ struct RibbonLayout {
   // Where a key is looked for, in a front or a layer of the shard. No block: ask `dense`.
   struct Place {
     const std::byte* block;
-    std::uint64_t coefficients;
-    std::uint32_t fingerprint;
+    Equation equation;
     std::uint32_t width;
     unsigned slot;
 
@@ -303,18 +300,18 @@ struct RibbonLayout {
     const std::byte* next() const noexcept { return slot == 0 ? block : block + std::uint64_t{8} * width; }
   };
   // From front number `i` on, with the digest of that front.
-  [[gnu::noinline]] static Place place_from(const Shape& shape, const std::byte* table, std::uint32_t i,
-                                            std::uint64_t h) noexcept {
+  [[gnu::noinline, gnu::pure]] static Place place_from(const Shape& shape, const std::byte* table, std::uint32_t i,
+                                                       std::uint64_t h) noexcept {
     std::uint64_t end = 0;
     for (std::uint32_t before = 0; before < i; ++before) end = shape.front(before, end).end;
     for (; i < shape.fronts; ++i, h = remixed(h)) {
       const RibbonFront front = shape.front(i, end);
       end = front.end;
-      const Wish wish(front.starts, h);
-      if (front.starts == 0 || wish.bumped(table + front.codes_at)) continue;
-      const std::uint64_t k = wish.start / 64;
-      return {table + front.blocks_at + 8 * front.words(k, shape.columns), wish.coefficients, wish.fingerprint,
-              shape.columns + (k >= front.narrow), static_cast<unsigned>(wish.start % 64)};
+      const std::uint64_t start = detail::scale(h, front.starts);
+      if (front.starts == 0 || front_bumps(table + front.codes_at, start)) continue;
+      const std::uint64_t k = start / 64;
+      return {table + front.blocks_at + 8 * front.words(k, shape.columns), front_equation(h),
+              shape.columns + (k >= front.narrow), static_cast<unsigned>(start % 64)};
     }
     if (shape.tiny()) return {};
     const std::byte* const shard = table + end + detail::directory_bytes(0);
@@ -326,7 +323,7 @@ struct RibbonLayout {
       const std::uint64_t start = detail::scale(l == 0 && seed == 0 ? h : a * kLayer[l], layer.starts);
       if (layer.bumps(shard, start)) continue;
       const std::uint64_t k = start / 64;
-      return {shard + 8 * (layer.blocks_at + layer.words(k, shape.columns)), coefficients_of(a), fingerprint_of(a),
+      return {shard + 8 * (layer.blocks_at + layer.words(k, shape.columns)), layer_equation(a),
               shape.columns + (k >= layer.narrow), static_cast<unsigned>(start % 64)};
     }
     return {};
@@ -335,24 +332,30 @@ struct RibbonLayout {
   // Inlined by order: as a call it passes the shape through memory.
   template <class Isa>
   [[gnu::always_inline]] static bool may_contain(const Shape& shape, const std::byte* table, std::uint64_t h) noexcept {
-    if (shape.columns != 8 || shape.wide != 0 || shape.starts[0] == 0) [[unlikely]]
-      return may_contain_any<Isa>(shape, table, h);
+    if (shape.starts[0] == 0) [[unlikely]]
+      return may_contain_from<Isa>(shape, table, 0, h);
     const RibbonFront front = shape.front(0, 0);
-    const Wish wish(front.starts, h);
-    if (wish.bumped(table)) [[unlikely]]
+    const std::uint64_t start = detail::scale(h, front.starts);
+    if (front_bumps(table, start)) [[unlikely]]
       return may_contain_from<Isa>(shape, table, 1, remixed(h));
-    const std::byte* const block = table + front.blocks_at + (wish.start & ~std::uint64_t{63});
-    return equals<Isa>(block, block + 64, 8, wish.start % 64, wish.coefficients, wish.fingerprint);
+    // There is always a next block.
+    if (shape.columns == 8 && shape.wide == 0) {
+      const std::byte* const block = table + front.blocks_at + (start & ~std::uint64_t{63});
+      return equals<Isa>(block, block + 64, 8, start, front_equation(h));
+    }
+    const std::uint64_t k = start / 64;
+    const std::uint32_t width = shape.columns + (k >= front.narrow);
+    return equals_in_front<Isa>(table + front.blocks_at + 8 * front.words(k, shape.columns), width, start, h);
   }
 
-  // Are the dot products of the coefficients with `width` columns, from `slot` of the block on, the bits of the
-  // fingerprint?
+  // Are the dot products of the coefficients with `width` columns, from slot `start` % 64 of the block on, the bits of
+  // the fingerprint?
   template <class Isa>
   [[gnu::always_inline]] static bool equals(const std::byte* block, const std::byte* next, std::uint32_t width,
-                                            unsigned slot, std::uint64_t coefficients,
-                                            std::uint32_t fingerprint) noexcept {
-    const std::uint64_t low = coefficients << slot;
-    const std::uint64_t high = coefficients >> 1 >> (63 - slot);
+                                            std::uint64_t start, const Equation& equation) noexcept {
+    const auto [coefficients, fingerprint] = equation;
+    const std::uint64_t low = coefficients << (start & 63);
+    const std::uint64_t high = coefficients >> 1 >> (~start & 63);
     if constexpr (requires { Isa::ribbon_equals(block, next, 8, low, high, 0); }) {
       if (width >= 4) return Isa::ribbon_equals(block, next, width, low, high, fingerprint);
     }
@@ -403,26 +406,18 @@ struct RibbonLayout {
                                       std::span<std::byte> out, StaticScratch& scratch);
 
  private:
-  // Any number of columns.
+  // Not inlined, so that lookups with 8 columns, the usual ones, are.
   template <class Isa>
-  [[gnu::noinline]] static bool may_contain_any(const Shape& shape, const std::byte* table, std::uint64_t h) noexcept {
-    if (shape.starts[0] == 0) return may_contain_from<Isa>(shape, table, 0, h);
-    const RibbonFront front = shape.front(0, 0);
-    const Wish wish(front.starts, h);
-    if (wish.bumped(table)) [[unlikely]]
-      return may_contain_from<Isa>(shape, table, 1, remixed(h));
-    const std::uint64_t k = wish.start / 64;
-    const std::uint32_t width = shape.columns + (k >= front.narrow);
-    const std::byte* const block = table + front.blocks_at + 8 * front.words(k, shape.columns);
-    return equals<Isa>(block, block + std::uint64_t{8} * width, width, wish.start % 64, wish.coefficients,
-                       wish.fingerprint);
+  [[gnu::noinline, gnu::pure]] static bool equals_in_front(const std::byte* block, std::uint32_t width,
+                                                           std::uint64_t start, std::uint64_t h) noexcept {
+    return equals<Isa>(block, block + std::uint64_t{8} * width, width, start, front_equation(h));
   }
   template <class Isa>
-  [[gnu::noinline]] static bool may_contain_from(const Shape& shape, const std::byte* table, std::uint32_t i,
-                                                 std::uint64_t h) noexcept {
+  [[gnu::noinline, gnu::pure]] static bool may_contain_from(const Shape& shape, const std::byte* table, std::uint32_t i,
+                                                            std::uint64_t h) noexcept {
     const Place place = place_from(shape, table, i, h);
     if (place.block == nullptr) return dense(shape, table, i, h);
-    return equals<Isa>(place.block, place.next(), place.width, place.slot, place.coefficients, place.fingerprint);
+    return equals<Isa>(place.block, place.next(), place.width, place.slot, place.equation);
   }
 };
 

@@ -198,27 +198,18 @@ bool solve_dense(RibbonShape shape, std::span<const std::uint64_t> mixed, Dense*
 struct FromFront {
   unsigned run_bits;
   std::uint64_t x(std::uint64_t h) const noexcept { return h << run_bits; }
-  ribbon::Row<std::uint64_t> equation(std::uint64_t h) const noexcept {
-    const RibbonLayout::Wish wish(0, h);
-    return {wish.coefficients, wish.fingerprint};
-  }
+  auto equation(std::uint64_t h) const noexcept { return RibbonLayout::front_equation(h); }
   std::uint64_t left(std::uint64_t h) const noexcept { return h; }
 };
 struct FromDigests {
   std::uint64_t x(std::uint64_t h) const noexcept { return h; }
-  ribbon::Row<std::uint64_t> equation(std::uint64_t h) const noexcept {
-    const std::uint64_t a = left(h);
-    return {RibbonLayout::coefficients_of(a), RibbonLayout::fingerprint_of(a)};
-  }
+  auto equation(std::uint64_t h) const noexcept { return RibbonLayout::layer_equation(left(h)); }
   std::uint64_t left(std::uint64_t h) const noexcept { return RibbonLayout::mixed(h, 0); }
 };
 struct FromPositions {
   std::uint64_t inverse;
   std::uint64_t x(std::uint64_t position) const noexcept { return position; }
-  ribbon::Row<std::uint64_t> equation(std::uint64_t position) const noexcept {
-    const std::uint64_t a = left(position);
-    return {RibbonLayout::coefficients_of(a), RibbonLayout::fingerprint_of(a)};
-  }
+  auto equation(std::uint64_t position) const noexcept { return RibbonLayout::layer_equation(left(position)); }
   std::uint64_t left(std::uint64_t position) const noexcept { return position * inverse; }
 };
 

@@ -208,9 +208,9 @@ void ribbon_query(const RibbonShape& shape, const std::byte* table, Source sourc
 // Ribbon. Keys go through two steps, kGroup of them at a time:
 //   place   their blocks in the first front, or for bumped keys behind it, and what a key wants of its two blocks
 //   probe   the blocks are looked at, kAhead groups later
-// The blocks of a group are asked for one by one, between the probes of another: all at once they are more than memory
-// takes, and then it has nothing to do (1.4 times the time at 1e8 keys). Coefficients and fingerprints are computed for
-// as many keys as a vector has lanes; the columns of a key are multiplied in vectors of up to four.
+// The blocks of a group are asked for one by one, between the steps of two others: all at once they are more than
+// memory takes, and then it has nothing to do (1.4 times the time at 1e8 keys). The columns of a key are multiplied in
+// vectors of up to four.
 using Lanes = hn::CappedTag<std::uint64_t, 4>;
 using Halves = hn::Repartition<std::uint32_t, Lanes>;
 using Lane = hn::Vec<Lanes>;
@@ -231,10 +231,10 @@ struct RibbonGroup {
 // What a key in no layer reads instead of a block.
 alignas(64) constexpr std::byte kZeros[64 * 8] = {};
 
-// Asks for a block and the next.
+// Asks for a block.
 template <class Columns>
 HWY_INLINE void ribbon_ask(const std::byte* block, Columns columns) {
-  const std::byte* const last = block + 16 * columns - 1;
+  const std::byte* const last = block + 8 * columns - 1;
   for (const std::byte* at = block; at < last; at += kLineBytes) detail::prefetch_read(at);
   if (reinterpret_cast<std::uintptr_t>(block) % kLineBytes != 0) detail::prefetch_read(last);
 }
@@ -275,35 +275,37 @@ HWY_NOINLINE void ribbon_place_one(const RibbonShape& shape, const std::byte* ta
   }
   group->block[i] = place.block;
   group->next[i] = place.next();
-  group->low[i] = place.coefficients << place.slot;
-  group->high[i] = place.coefficients >> 1 >> (63 - place.slot);
-  group->want[i] = place.fingerprint | std::uint64_t{place.width - shape.columns} << 32;
+  group->low[i] = place.equation.coefficients << place.slot;
+  group->high[i] = place.equation.coefficients >> 1 >> (63 - place.slot);
+  group->want[i] = place.equation.fingerprint | std::uint64_t{place.width - shape.columns} << 32;
 }
 
 // `kWhole`: all blocks have `columns` columns, a multiple of 2 * kColumns.
 template <bool kWhole, class Source, class Columns>
 PERHAPS_KERNEL_BATCH void ribbon_place(const RibbonShape& shape, const std::byte* table, Columns columns, Source source,
-                                       std::size_t size, RibbonGroup* group) {
+                                       std::size_t size, RibbonGroup* group, const RibbonGroup* asked) {
   const Lanes d;
   const RibbonFront front = shape.front(0, 0);
   const std::byte* const blocks = table + front.blocks_at;
   for (std::size_t i = 0; i < size; ++i) {
+    if (asked != nullptr) ribbon_ask(asked->block[i], columns);
     const std::uint64_t h = source[i];
-    const RibbonLayout::Wish wish(front.starts, h);
+    const std::uint64_t start = detail::scale(h, front.starts);
+    const auto [coefficients, fingerprint] = RibbonLayout::front_equation(h);
     group->digest[i] = h;
-    group->start[i] = wish.start;
-    group->low[i] = static_cast<std::uint64_t>(table[wish.start >> 9]);
-    group->high[i] = wish.coefficients;
-    const std::uint64_t k = wish.start / 64;
+    group->start[i] = start;
+    group->low[i] = static_cast<std::uint64_t>(table[start >> 9]);
+    group->high[i] = coefficients;
+    const std::uint64_t k = start / 64;
     if constexpr (kWhole) {
       group->block[i] = blocks + 8 * (k * columns);
       group->next[i] = group->block[i] + 8 * columns;
-      group->want[i] = wish.fingerprint;
+      group->want[i] = fingerprint;
     } else {
       const std::uint64_t wider = k >= front.narrow;
       group->block[i] = blocks + 8 * front.words(k, columns);
       group->next[i] = group->block[i] + 8 * (columns + wider);
-      group->want[i] = wish.fingerprint | wider << 32;
+      group->want[i] = fingerprint | wider << 32;
     }
   }
   std::uint64_t bumped = 0;
@@ -394,12 +396,12 @@ HWY_INLINE bool ribbon_equals(const RibbonGroup& group, std::size_t i, std::uint
 
 template <bool kWhole, class Columns>
 PERHAPS_KERNEL_BATCH std::uint64_t ribbon_probe(const RibbonShape& shape, const std::byte* table, Columns columns,
-                                                std::size_t size, const RibbonGroup* group, const RibbonGroup* placed) {
+                                                std::size_t size, const RibbonGroup* group, const RibbonGroup* asked) {
   const auto equals = [=](std::uint64_t i, std::uint64_t)
                           HWY_ATTR { return ribbon_equals<kWhole>(*group, i, columns); };
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < size; ++i) {
-    if (placed != nullptr) ribbon_ask(placed->block[i], columns);
+    if (asked != nullptr) ribbon_ask(asked->next[i], columns);
     word = answer(equals, i, 0, word);
   }
   word = reversed(word, size);
@@ -421,18 +423,21 @@ HWY_INLINE void ribbon_query_as(const RibbonShape& shape, const std::byte* table
   RibbonGroup ring[kRing];
   std::uint64_t word = 0;
   for (std::size_t now = 0; now < groups + kAhead; ++now) {
-    const RibbonGroup* placed = nullptr;
+    // The group placed last is asked for between the steps of two others, if they are there and full.
+    const bool both = now >= kAhead && now + 1 < groups;
+    const RibbonGroup* asked = ahead && both ? &ring[(now - 1) % kRing] : nullptr;
     if (now < groups) {
       RibbonGroup& group = ring[now % kRing];
-      ribbon_place<kWhole>(shape, table, columns, source.from(kGroup * now), size_of(now), &group);
-      if (ahead && now >= kAhead && now + 1 < groups) {
-        placed = &group;
-      } else if (ahead) {
-        for (std::size_t i = 0; i < size_of(now); ++i) ribbon_ask(group.block[i], columns);
+      ribbon_place<kWhole>(shape, table, columns, source.from(kGroup * now), size_of(now), &group, asked);
+      if (ahead && (now + 1 < kAhead || now + 2 >= groups)) {
+        for (std::size_t i = 0; i < size_of(now); ++i) {
+          ribbon_ask(group.block[i], columns);
+          ribbon_ask(group.next[i], columns);
+        }
       }
     }
     if (const std::size_t g = now - kAhead; g < groups) {
-      word |= ribbon_probe<kWhole>(shape, table, columns, size_of(g), &ring[g % kRing], placed) << g * kGroup % 64;
+      word |= ribbon_probe<kWhole>(shape, table, columns, size_of(g), &ring[g % kRing], asked) << g * kGroup % 64;
       if ((g + 1) * kGroup % 64 == 0 || g + 1 == groups) answers[g * kGroup / 64] = std::exchange(word, 0);
     }
   }

@@ -83,17 +83,15 @@ struct Avx2 {
       const __m256i there = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(next + std::uint64_t{8} * at));
       return _mm256_castsi256_ps(_mm256_xor_si256(_mm256_and_si256(here, lows), _mm256_and_si256(there, highs)));
     };
-    if (width == 8) return parities(products(0), products(4)) == (fingerprint & 0xff);
+    const auto equal = [&](std::uint32_t first, std::uint32_t second) __attribute__((always_inline)) {
+      return parities(products(first), products(second)) ==
+             ((fingerprint >> first & 15) | (fingerprint >> second & 15) << 4);
+    };
     const std::uint32_t last = width - 4;
-    std::uint32_t wrong = parities(products(0), products(last < 4 ? last : 4)) ^
-                          ((fingerprint & 15) | (fingerprint >> (last < 4 ? last : 4) & 15) << 4);
-    for (std::uint32_t at = 8; at < width; at += 8) {
-      const std::uint32_t first = at < last ? at : last;
-      const std::uint32_t second = at + 4 < last ? at + 4 : last;
-      wrong |= parities(products(first), products(second)) ^
-               ((fingerprint >> first & 15) | (fingerprint >> second & 15) << 4);
-    }
-    return wrong == 0;
+    if (width <= 8) return equal(0, last);
+    bool all = true;
+    for (std::uint32_t at = 0; at < width; at += 8) all &= equal(at < last ? at : last, at + 4 < last ? at + 4 : last);
+    return all;
   }
 
  private:
