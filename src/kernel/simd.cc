@@ -225,7 +225,8 @@ struct RibbonGroup {
   alignas(32) std::uint64_t want[kGroup];  // fingerprint, and in bit 32 whether the block has one column more
   const std::byte* block[kGroup];
   const std::byte* next[kGroup];
-  std::uint64_t dense;  // keys to ask `dense` for
+  alignas(16) std::uint8_t first_eight[kGroup];  // of the fingerprint's bits
+  std::uint64_t dense;                           // keys to ask `dense` for
 };
 
 // What a key in no layer reads instead of a block.
@@ -270,7 +271,7 @@ HWY_NOINLINE void ribbon_place_one(const RibbonShape& shape, const std::byte* ta
   if (place.block == nullptr) {
     group->dense |= std::uint64_t{1} << i;
     group->block[i] = group->next[i] = kZeros;
-    group->want[i] = 0;
+    group->want[i] = group->first_eight[i] = 0;
     return;
   }
   group->block[i] = place.block;
@@ -278,6 +279,7 @@ HWY_NOINLINE void ribbon_place_one(const RibbonShape& shape, const std::byte* ta
   group->low[i] = place.equation.coefficients << place.slot;
   group->high[i] = place.equation.coefficients >> 1 >> (63 - place.slot);
   group->want[i] = place.equation.fingerprint | std::uint64_t{place.width - shape.columns} << 32;
+  group->first_eight[i] = static_cast<std::uint8_t>(place.equation.fingerprint);
 }
 
 // `kWhole`: all blocks have `columns` columns, a multiple of 2 * kColumns.
@@ -301,6 +303,7 @@ PERHAPS_KERNEL_BATCH void ribbon_place(const RibbonShape& shape, const std::byte
       group->block[i] = blocks + 8 * (k * columns);
       group->next[i] = group->block[i] + 8 * columns;
       group->want[i] = fingerprint;
+      group->first_eight[i] = static_cast<std::uint8_t>(fingerprint);
     } else {
       const std::uint64_t wider = k >= front.narrow;
       group->block[i] = blocks + 8 * front.words(k, columns);
@@ -394,17 +397,70 @@ HWY_INLINE bool ribbon_equals(const RibbonGroup& group, std::size_t i, std::uint
   return wrong == 0;
 }
 
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+// Eight columns of a full group. Parities are folded for four keys in one vector: halves of 32 bits, then of 16 from two
+// keys, then bytes from four, whose sign bits are put in the order of keys and columns.
+HWY_INLINE std::uint64_t ribbon_equals_eight(const RibbonGroup& group, const RibbonGroup* asked) {
+  const Lanes d;
+  const auto folded = [&](std::size_t i) HWY_ATTR {
+    const Lane low = hn::Set(d, group.low[i]);
+    const Lane high = hn::Set(d, group.high[i]);
+    const __m256 a = _mm256_castsi256_ps(ribbon_products(group.block[i], group.next[i], 0, low, high).raw);
+    const __m256 b = _mm256_castsi256_ps(ribbon_products(group.block[i], group.next[i], 4, low, high).raw);
+    return _mm256_castps_si256(_mm256_xor_ps(_mm256_shuffle_ps(a, b, 0x88), _mm256_shuffle_ps(a, b, 0xdd)));
+  };
+  const auto pair = [](__m256i a, __m256i b) HWY_ATTR {
+    return _mm256_blend_epi16(_mm256_xor_si256(b, _mm256_srli_epi32(b, 16)),
+                              _mm256_xor_si256(a, _mm256_slli_epi32(a, 16)), 0xaa);
+  };
+  // The bytes of a lane of 32 bits are those of keys 3, 1, 2, 0.
+  const __m256i by_key =
+      _mm256_broadcastsi128_si256(_mm_setr_epi8(3, 7, 11, 15, 1, 5, 9, 13, 2, 6, 10, 14, 0, 4, 8, 12));
+  const __m256i by_column = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  alignas(16) std::uint32_t wrong[kGroup / 4];
+  for (std::size_t i = 0; i < kGroup; i += 4) {
+    if (asked != nullptr) {
+      for (std::size_t j = i; j < i + 4; ++j) detail::prefetch_read(asked->next[j]);
+    }
+    const __m256i first = pair(folded(i), folded(i + 1));
+    const __m256i second = pair(folded(i + 2), folded(i + 3));
+    __m256i sum = _mm256_blendv_epi8(_mm256_xor_si256(second, _mm256_srli_epi16(second, 8)),
+                                     _mm256_xor_si256(first, _mm256_slli_epi16(first, 8)),
+                                     _mm256_set1_epi16(static_cast<short>(0xff00)));
+    // What comes in from the byte below stays under the bits that count.
+    sum = _mm256_xor_si256(sum, _mm256_slli_epi16(sum, 4));
+    sum = _mm256_xor_si256(sum, _mm256_slli_epi16(sum, 2));
+    sum = _mm256_xor_si256(sum, _mm256_slli_epi16(sum, 1));
+    sum = _mm256_shuffle_epi8(_mm256_permute4x64_epi64(sum, 0xd8), by_key);
+    sum = _mm256_permutevar8x32_epi32(sum, by_column);
+    std::uint32_t want;
+    std::memcpy(&want, group.first_eight + i, sizeof want);
+    wrong[i / 4] = static_cast<std::uint32_t>(_mm256_movemask_epi8(sum)) ^ want;
+  }
+  const __m128i all = _mm_load_si128(reinterpret_cast<const __m128i*>(wrong));
+  return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_setzero_si128())));
+}
+#endif
+
 template <bool kWhole, class Columns>
 PERHAPS_KERNEL_BATCH std::uint64_t ribbon_probe(const RibbonShape& shape, const std::byte* table, Columns columns,
                                                 std::size_t size, const RibbonGroup* group, const RibbonGroup* asked) {
   const auto equals = [=](std::uint64_t i, std::uint64_t)
                           HWY_ATTR { return ribbon_equals<kWhole>(*group, i, columns); };
-  std::uint64_t word = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    if (asked != nullptr) ribbon_ask(asked->next[i], columns);
-    word = answer(equals, i, 0, word);
-  }
-  word = reversed(word, size);
+  const auto one_by_one = [=]() HWY_ATTR {
+    std::uint64_t word = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      if (asked != nullptr) ribbon_ask(asked->next[i], columns);
+      word = answer(equals, i, 0, word);
+    }
+    return reversed(word, size);
+  };
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  const bool full = std::same_as<Columns, Eight> && size == kGroup;
+  std::uint64_t word = full ? ribbon_equals_eight(*group, asked) : one_by_one();
+#else
+  std::uint64_t word = one_by_one();
+#endif
   for (std::uint64_t dense = group->dense; dense != 0; dense &= dense - 1) {
     const auto i = static_cast<std::size_t>(std::countr_zero(dense));
     const std::uint64_t bit = std::uint64_t{1} << i;
