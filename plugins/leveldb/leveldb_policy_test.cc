@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -131,6 +132,15 @@ TEST(LevelDbPolicy, DamageThatCanBeSeenAnswersPerhaps) {
     std::string bytes(test::Stream{3}.at(i) % 70, 0);
     for (std::size_t j = 0; j < bytes.size(); ++j) bytes[j] = static_cast<char>(test::Stream{i}.at(j));
     policy->KeyMayMatch("x", bytes);
+  }
+}
+
+// A policy that could not be made would be a database without filters, and nobody would know.
+TEST(LevelDbPolicy, RefusesWhatItCannotMake) {
+  EXPECT_THROW(leveldb::new_filter_policy({.family = "blom"}), std::invalid_argument);
+  for (const double bits : {0.0, -1.0, 101.0, std::nan("")}) {
+    EXPECT_THROW(leveldb::new_filter_policy({.bits_per_key = bits}), std::invalid_argument);
+    EXPECT_THROW(leveldb::new_filter_policy({.bits_per_key = bits, .compatible = true}), std::invalid_argument);
   }
 }
 

@@ -3,7 +3,7 @@
 #include <leveldb/slice.h>
 
 #include <algorithm>
-#include <cassert>
+#include <stdexcept>
 #include <vector>
 
 #include "format/leveldb.h"
@@ -65,7 +65,10 @@ class CompatiblePolicy final : public ::leveldb::FilterPolicy {
 }  // namespace
 
 std::unique_ptr<const ::leveldb::FilterPolicy> new_filter_policy(const Options& options) {
-  assert(options.bits_per_key > 0 && (options.compatible || can_pack(options.family)));
+  if (!(options.bits_per_key > 0 && options.bits_per_key <= 100))
+    throw std::invalid_argument("perhaps: bits_per_key = " + std::to_string(options.bits_per_key));
+  if (!options.compatible && !can_pack(options.family))
+    throw std::invalid_argument("perhaps: no family '" + options.family + "'");
   if (options.compatible) return std::make_unique<CompatiblePolicy>(options);
   return std::make_unique<PackedPolicy>(options);
 }

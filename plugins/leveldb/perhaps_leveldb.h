@@ -30,7 +30,7 @@ struct Options {
   bool compatible = false;
 };
 
-// REQUIRES: bits_per_key > 0, can_pack(family)
+// Throws std::invalid_argument if bits_per_key is not above 0 and at most 100, or there is no such family.
 std::unique_ptr<const ::leveldb::FilterPolicy> new_filter_policy(const Options& options = {});
 
 }  // namespace perhaps::leveldb

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <stdexcept>
 
 #include "format/rocksdb.h"
 #include "perhaps/allocate.h"
@@ -79,7 +80,7 @@ class AllocatingPolicy final : public ::rocksdb::FilterPolicy {
 }  // namespace
 
 std::vector<LevelPlan> plan_levels(const Budget& budget) {
-  assert(valid(budget));
+  if (!valid(budget)) throw std::invalid_argument("perhaps: no such budget: " + id_of(budget));
   std::vector<Level> tree;
   for (std::size_t i = 0; i < budget.keys.size(); ++i) {
     tree.push_back({.keys = budget.keys[i],

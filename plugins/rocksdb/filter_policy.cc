@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cassert>
 #include <span>
+#include <stdexcept>
 #include <utility>
 
 #include "filter_bits.h"
@@ -183,7 +183,7 @@ class Policy final : public ::rocksdb::FilterPolicy {
 }  // namespace
 
 PolicyPtr new_filter_policy(const Options& options) {
-  assert(valid(options));
+  if (!valid(options)) throw std::invalid_argument("perhaps: no such filter: " + id_of(options));
   if (options.compatible) return std::make_unique<Policy<Compatible>>(options);
   return std::make_unique<Policy<Packed>>(options);
 }

@@ -50,7 +50,7 @@ struct Options {
 };
 
 #if PERHAPS_ROCKSDB_FILTERS
-// REQUIRES: 0 < bits_per_key <= kMostBits, can_pack(family)
+// Throws std::invalid_argument unless 0 < bits_per_key <= kMostBits and there is such a family.
 PolicyPtr new_filter_policy(const Options& options = {});
 #endif
 
@@ -70,8 +70,8 @@ struct LevelPlan {
   double bits_per_key = 0;  // what it takes
   double fpr = 1;
 };
-// One for each of budget.keys.  REQUIRES, as for the policy: 1 to LevelBudget::kMostKeys keys in all, a number of
-// tables that is not below zero
+// One for each of budget.keys. Throws std::invalid_argument, as the policy does, unless there are 1 to
+// LevelBudget::kMostKeys keys in all and the number of tables is not below zero.
 std::vector<LevelPlan> plan_levels(const Budget& budget);
 // RocksDB's own Bloom and Ribbon filters, as dense as the plan says for the level that a table is written to. Stock
 // programs use them, and they are rewritten with the tables: a new budget takes hold compaction by compaction.

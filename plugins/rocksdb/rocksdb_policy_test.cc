@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -181,6 +182,17 @@ TEST(RocksDbPolicy, ByName) {
                   config, {}, "filter_policy=perhaps:dense:6.125;block_size=1234", &table)
                   .ok());
   EXPECT_EQ(table.filter_policy->GetId(), ids[1]);
+}
+
+// A policy that could not be made would be a database without filters, and nobody would know.
+TEST(RocksDbPolicy, RefusesWhatItCannotMake) {
+  EXPECT_THROW(rocksdb::new_filter_policy({.family = "blom"}), std::invalid_argument);
+  for (const double bits : {0.0, -1.0, 101.0, std::nan("")})
+    EXPECT_THROW(rocksdb::new_filter_policy({.bits_per_key = bits}), std::invalid_argument);
+  EXPECT_THROW(rocksdb::new_allocating_policy({.bytes = 1000}), std::invalid_argument);
+  EXPECT_THROW(rocksdb::new_allocating_policy({.bytes = 1000, .keys = {10, UINT64_MAX}}), std::invalid_argument);
+  EXPECT_THROW(rocksdb::new_allocating_policy({.bytes = 1000, .keys = {10}, .level0_tables = -1}),
+               std::invalid_argument);
 }
 
 TEST(RocksDbPolicy, PlansKeepTheirBudget) {
