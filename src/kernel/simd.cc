@@ -398,8 +398,8 @@ HWY_INLINE bool ribbon_equals(const RibbonGroup& group, std::size_t i, std::uint
 }
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-// Eight columns of a full group. Parities are folded for four keys in one vector: halves of 32 bits, then of 16 from two
-// keys, then bytes from four, whose sign bits are put in the order of keys and columns.
+// Eight columns of a full group. Parities are folded for four keys in one vector: halves of 32 bits, then of 16 from
+// two keys, then bytes from four, whose sign bits are put in the order of keys and columns.
 HWY_INLINE std::uint64_t ribbon_equals_eight(const RibbonGroup& group, const RibbonGroup* asked) {
   const Lanes d;
   const auto folded = [&](std::size_t i) HWY_ATTR {
