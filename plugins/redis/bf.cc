@@ -30,9 +30,12 @@ struct Wish {
   std::uint64_t time = 0;   // when that begins
   long long scales_to = 0;  // not 0: refuse what could not grow so far
 
-  bool rate_fits() noexcept {
+  bool rate_fits(Context* context) noexcept {
     if (!(rate > 0 && rate < 1)) return false;
-    rate = std::min(rate, kMostRate);
+    if (rate > kMostRate) {
+      api::Log(context, "notice", "error rate %g is taken for %g", rate, kMostRate);
+      rate = kMostRate;
+    }
     return true;
   }
   bool capacity_fits() const noexcept { return capacity >= 1 && capacity <= kMostCapacity; }
@@ -418,7 +421,7 @@ int bf_reserve(Context* context, String** argv, int argc) noexcept {
   for (int i = 4; i < argc; ++i) most += call.is(i, "LAYOUT") || call.is(i, "WINDOW") ? 3 : 0;
   if (argc > most) return call.arity();
   if (!call.real(2, wish.rate)) return call.error("ERR bad error rate");
-  if (!wish.rate_fits()) return call.error("ERR error rate must be in the range (0.000000, 1.000000)");
+  if (!wish.rate_fits(call.context)) return call.error("ERR error rate must be in the range (0.000000, 1.000000)");
   if (!call.integer(3, wish.capacity)) return call.error("ERR bad capacity");
   if (!wish.capacity_fits()) return call.error("ERR capacity must be in the range [1, 1073741824]");
   for (int i = 4; i < argc; ++i) {
@@ -506,7 +509,7 @@ int bf_insert(Context* context, String** argv, int argc) noexcept {
       if (!call.integer(i, wish.capacity) || !wish.capacity_fits()) return call.error("Bad capacity");
     } else if (call.is(i, "ERROR")) {
       if (++i == argc) return call.arity();
-      if (!call.real(i, wish.rate) || !wish.rate_fits()) return call.error("Bad error rate");
+      if (!call.real(i, wish.rate) || !wish.rate_fits(call.context)) return call.error("Bad error rate");
     } else if (call.is(i, "EXPANSION")) {
       if (++i == argc) return call.arity();
       if (!call.integer(i, wish.expansion) || !wish.expansion_fits()) return call.error("Bad expansion");
