@@ -156,12 +156,19 @@ class Server:
                 self.process.wait()
 
     def __enter__(self):
-        return self.start()
+        try:
+            return self.start()
+        except RuntimeError:
+            self.clean_up()
+            raise
 
     def __exit__(self, kind, *_):
-        self.stop()
         if kind is not None:
             print(f"--- end of the log of port {self.port}\n{self.log()[-3000:]}")
+        self.clean_up()
+
+    def clean_up(self):
+        self.stop()
         if self.own_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -135,8 +135,8 @@ class Attack:
     def any_word(self):
         r = self.random
         return r.choice([b"", b"x", b"0", b"1", b"-1", b"1e-12", b"nan", b"inf", b"1e308", b"ITEMS", b"NOCREATE",
-                         b"CAPACITY", b"ERROR", b"EXPANSION", b"NONSCALING", b"VALIDATESCALETO", b"BUCKETSIZE", b"MAXITERATIONS",
-                         b"WINDOW", b"SECONDS", b"LAYOUT", b"LINE", b"bf", b"cf", b"new", b"text",
+                         b"CAPACITY", b"ERROR", b"EXPANSION", b"NONSCALING", b"VALIDATESCALETO", b"BUCKETSIZE",
+                         b"MAXITERATIONS", b"WINDOW", b"SECONDS", b"LAYOUT", b"LINE", b"bf", b"cf", b"new", b"text",
                          str(self.any_number()).encode(), r.randbytes(r.randrange(40)),
                          *self.headers])
 
