@@ -101,6 +101,8 @@ class LevelDb final : public Database {
     settle();
     open(policy_.get());  // from here on without the scales
     if (weighing != nullptr) filter_bytes_per_key_ = weighing->bytes_per_key();
+    // Opens every table: its index and its filters are read once, and not for a lookup.
+    for (const Table& table : tables()) db_->Get({}, table.first, &value_);
   }
   std::uint64_t filter_bytes() override {
     return static_cast<std::uint64_t>(filter_bytes_per_key_ * static_cast<double>(options_.keys));
