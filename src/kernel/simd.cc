@@ -502,7 +502,8 @@ HWY_INLINE void ribbon_query_as(const RibbonShape& shape, const std::byte* table
 template <class Source>
 void ribbon_query(const RibbonShape& shape, const std::byte* table, Source source, std::size_t count,
                   std::uint64_t* answers, bool ahead) noexcept {
-  if (shape.tiny() || shape.columns < kColumns) return portable_ribbon(shape, table, source, count, answers, ahead);
+  const bool dense = shape.fronts == 0 && shape.tiny();
+  if (dense || shape.columns < kColumns) return portable_ribbon(shape, table, source, count, answers, ahead);
   if (shape.wide != 0 || shape.columns % (2 * kColumns) != 0) {
     ribbon_query_as<false>(shape, table, source, count, answers, ahead, shape.columns);
   } else if (shape.columns == 8) {
