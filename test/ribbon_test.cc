@@ -216,6 +216,7 @@ TEST(Ribbon, HoldsDigestsThatAreNotSpread) {
       {"multiples of 2^32", [](std::uint64_t i) { return i << 32; }},
       {"multiples of 2^46", [](std::uint64_t i) { return i << 46; }},
       {"two heaps", [](std::uint64_t i) { return (i % 2 << 63) + i; }},
+      {"a heap among others", [](std::uint64_t i) { return i % 3 == 0 ? i : Stream{4}.at(i); }},
       {"the last ones", [](std::uint64_t i) { return UINT64_MAX - i; }},
   };
   for (const Pattern& pattern : kPatterns) {

@@ -131,6 +131,7 @@ struct StaticPipeline::State {
   void for_shards(unsigned shard_bits, const std::vector<std::uint64_t>& first_key, std::uint64_t together, Work work);
   void verify(const StaticFamily& family, const std::byte* table, std::uint64_t shard,
               std::span<const std::uint64_t> digests, std::uint64_t expected);
+  std::atomic<std::uint64_t> held = 0;  // keys that were verified to be in what stays
   void build_front(StaticFamily& family, std::uint64_t keys, Memory& table);
   Memory build(StaticFamily& family);
 };
@@ -309,6 +310,7 @@ void StaticPipeline::State::verify(const StaticFamily& family, const std::byte* 
                                    std::span<const std::uint64_t> digests, std::uint64_t expected) {
   if (!options.verify) return;
   const std::uint64_t missing = family.missing(table, digests);
+  held += digests.size() - missing;
   if (missing == expected) return;
   fail({Errc::bad_checksum, std::string(family.name()) + ": " + std::to_string(missing - expected) + " of the " +
                                 std::to_string(digests.size()) + " keys of shard " + std::to_string(shard) +
@@ -321,27 +323,40 @@ void StaticPipeline::State::build_front(StaticFamily& family, std::uint64_t keys
   const unsigned run_bits = family.run_bits();
   // With room for the next ones and the shards, as a rule.
   if (bytes > table.size()) table.resize(bytes + bytes / 16);
+  const auto first_key = first_keys(run_bits);
+  const std::uint64_t held_before = held;
   std::vector<std::vector<std::uint64_t>> left(std::size_t{1} << run_bits);
-  for_shards(run_bits, first_keys(run_bits), family.runs_together(),
-             [&](std::uint64_t from, std::span<const std::span<const std::uint64_t>> group, StaticScratch& scratch) {
-               std::vector<StaticRun> runs;
-               for (const auto digests : group) {
-                 runs.push_back({from + runs.size(), digests, &left[from + runs.size()]});
-               }
-               family.build_front(table.data(), runs, scratch);
-               for (const StaticRun& run : runs) {
-                 verify(family, table.data(), run.number, run.digests, run.left->size());
-                 advance(run.digests.size() - run.left->size());
-               }
-             });
+  using Group = std::span<const std::span<const std::uint64_t>>;
+  for_shards(run_bits, first_key, family.runs_together(), [&](std::uint64_t from, Group group, StaticScratch& scratch) {
+    std::vector<StaticRun> runs;
+    for (const auto digests : group) {
+      runs.push_back({from + runs.size(), digests, &left[from + runs.size()]});
+    }
+    family.build_front(table.data(), runs, scratch);
+    for (const StaticRun& run : runs) {
+      verify(family, table.data(), run.number, run.digests, run.left->size());
+      advance(run.digests.size() - run.left->size());
+    }
+  });
   if (failed) return;
-  std::vector<std::uint64_t> all;
-  for (const auto& some : left) all.insert(all.end(), some.begin(), some.end());
-  // Digests that are not spread. Once remixed they are.
-  if (all.size() > keys / 4) {
+  const auto left_count = [&] {
+    return std::accumulate(left.begin(), left.end(), std::uint64_t{0},
+                           [](std::uint64_t sum, const auto& some) { return sum + some.size(); });
+  };
+  // Digests that are not spread: this front takes none of them, and once remixed they are.
+  if (const std::uint64_t count = left_count(); count > keys / 4) {
     family.skip_front();
+    held = held_before;
+    advance(count - keys);  // back again
     std::fill(table.data() + family.front_bytes(), table.data() + bytes, std::byte{0});
+    for_shards(run_bits, first_key, 1, [&](std::uint64_t run, Group group, StaticScratch&) {
+      left[run].assign(group[0].begin(), group[0].end());
+    });
+    if (failed) return;
   }
+  std::vector<std::uint64_t> all;
+  all.reserve(left_count());
+  for (const auto& some : left) all.insert(all.end(), some.begin(), some.end());
   family.remix(all);
   loose.resize(all.size());
   const auto sorted = build::sort_distinct(all, loose, 0);
@@ -354,6 +369,7 @@ Memory StaticPipeline::State::build(StaticFamily& family) {
   std::uint64_t keys = loose.size();
   for (const SortedBucket& bucket : buckets) keys += bucket.keys;
   begin(BuildPhase::building, keys);
+  const std::uint64_t all = keys;
   const unsigned shard_bits = family.fix_shape(keys);
   Memory table;
   while (family.add_front(keys)) {
@@ -379,6 +395,11 @@ Memory StaticPipeline::State::build(StaticFamily& family) {
                verify(family, table.data(), shard, digests, 0);
                advance(digests.size());
              });
+  // Whatever happened on the way: no key is lost.
+  if (options.verify && !failed && held != all) {
+    fail({Errc::bad_checksum, std::string(family.name()) + ": the filter just built has " + std::to_string(held) +
+                                  " of its " + std::to_string(all) + " keys; the program is at fault"});
+  }
   return table;
 }
 
