@@ -267,7 +267,10 @@ const Functions& functions() {
          host.keys[key->name] = {type, value};
          return kOk;
        })},
-      {"ModuleTypeGetType", pointer([](Key* key) { return host.keys.at(key->name).type; })},
+      {"ModuleTypeGetType", pointer([](Key* key) -> DataType* {
+         const auto held = key == nullptr ? host.keys.end() : host.keys.find(key->name);
+         return held == host.keys.end() ? nullptr : held->second.type;
+       })},
       {"ModuleTypeGetValue", pointer([](Key* key) { return host.keys.at(key->name).at; })},
       {"NotifyKeyspaceEvent", pointer([](Context*, int, const char*, String*) { return kOk; })},
       {"CreateDataType", pointer([](Context*, const char* name, int, TypeMethods* methods) {

@@ -235,17 +235,13 @@ struct RibbonLayout {
     const std::uint64_t t = a * kCoefficients;
     return {(t ^ t >> 32) | 1, static_cast<std::uint32_t>(a * kFingerprint >> 32)};
   }
-  // The digest behind a front.
-  static constexpr std::uint64_t remixed(std::uint64_t h) noexcept {
-    h = (h ^ h >> 32) * kGolden;
-    return (h ^ h >> 29) * kLayer[0];
-  }
-
   static constexpr std::uint64_t mixed(std::uint64_t h, std::uint32_t seed) noexcept {
     std::uint64_t a = h ^ seed;
     a = (a ^ a >> 32) * kGolden;
     return a ^ a >> 29;
   }
+  // The digest behind a front.
+  static constexpr std::uint64_t remixed(std::uint64_t h) noexcept { return mixed(h, 0) * kLayer[0]; }
   static constexpr std::uint32_t fingerprint_of(std::uint64_t a) noexcept { return layer_equation(a).fingerprint; }
   static constexpr std::uint64_t dense_coefficients(std::uint64_t a, std::uint32_t seed, std::uint32_t i) noexcept {
     std::uint64_t z = a + kGolden * (std::uint64_t{4} * seed + i + 1);
@@ -368,8 +364,7 @@ struct RibbonLayout {
     return wrong == 0;
   }
 
-  // The last part of the table, for a key that is in no front and no layer.
-  // `h` is its digest at front `i`.
+  // The last part of the table, for a key that is in no front and no layer; `h` is its digest at front `i`.
   PERHAPS_API static bool dense(const Shape& shape, const std::byte* table, std::uint32_t i, std::uint64_t h) noexcept;
 
   static void prefetch(const Shape& shape, const std::byte* table, std::uint64_t h) noexcept {

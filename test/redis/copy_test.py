@@ -21,13 +21,17 @@ def run(*words):
     return done.returncode, done.stdout + done.stderr
 
 
+def write_keys(path, keys):
+    with open(path, "w") as f:
+        f.write("".join(f"{key}\n" for key in keys))
+
+
 def test_push_and_pull():
     with Server() as server, tempfile.TemporaryDirectory() as folder:
         client = server.client()
         address = f"redis://127.0.0.1:{server.port}"
         keys = os.path.join(folder, "keys")
-        with open(keys, "w") as f:
-            f.write("".join(f"item:{i}\n" for i in range(5000)))
+        write_keys(keys, (f"item:{i}" for i in range(5000)))
         for family, name in (("BF", "redisbloom-bf"), ("CF", "redisbloom-cf")):
             for form in ("stream", "dump"):
                 file, back = os.path.join(folder, family + form), os.path.join(folder, "back")
@@ -87,8 +91,7 @@ def test_what_happens_meanwhile():
         client = server.client()
         address = f"redis://127.0.0.1:{server.port}"
         keys, file, back = (os.path.join(folder, name) for name in ("keys", "file", "back"))
-        with open(keys, "w") as f:
-            f.write("".join(f"item:{i}\n" for i in range(500)))
+        write_keys(keys, (f"item:{i}" for i in range(500)))
         assert run("build", "--format", "redisbloom-bf", "--set", "capacity=1000", "-o", file, keys)[0] == 0
         # A key that comes meanwhile stays.
         between = Between(server, b"RENAME", lambda: client("SET", "key", "x") and None)
@@ -123,8 +126,7 @@ def test_names_with_braces():
         client("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
         assert harness.wait_for(lambda: b"cluster_state:ok" in client("CLUSTER", "INFO"))
         keys, file = os.path.join(folder, "keys"), os.path.join(folder, "file")
-        with open(keys, "w") as f:
-            f.write("x\n")
+        write_keys(keys, ["x"])
         assert run("build", "--format", "redisbloom-bf", "-o", file, keys)[0] == 0
         names = ["plain", "{tag}key", "key:{3}", "a{b", "a}b", "a{}b", "}{", "x{}{y}"]
         for name in names:
@@ -139,8 +141,7 @@ def test_line_container():
         address = f"redis://127.0.0.1:{server.port}"
         keys, file, back = (os.path.join(folder, name) for name in ("keys", "file", "back"))
         items = [f"item:{i}" for i in range(20000)]
-        with open(keys, "w") as f:
-            f.write("".join(item + "\n" for item in items))
+        write_keys(keys, items)
         for fpr in ("0.1", "0.01", "0.000001"):  # fewer probes than lanes, as many, and a second round
             assert run("build", "--fpr", fpr, "-o", file, keys)[0] == 0
             code, text = run("push", "--replace", file, f"{address}/line")
@@ -149,8 +150,7 @@ def test_line_container():
             assert all(client("BF.MEXISTS", "line", *items))
             assert client("BF.CARD", "line") == 20000 and client("BF.INFO", "line", "CAPACITY") == [20000]
             strangers = os.path.join(folder, "strangers")
-            with open(strangers, "w") as f:
-                f.write("".join(f"stranger:{i}\n" for i in range(20000)))
+            write_keys(strangers, (f"stranger:{i}" for i in range(20000)))
             for words in (("query", "-c", file, strangers), ("query", "-c", "--redis", f"{address}/line", strangers)):
                 answer = run(*words)[1]
                 here = answer if "--redis" not in words else here
@@ -189,8 +189,7 @@ def test_interrupted():
         client = server.client()
         address = f"redis://127.0.0.1:{server.port}"
         keys, file, back = (os.path.join(folder, name) for name in ("keys", "file", "back"))
-        with open(keys, "w") as f:
-            f.write("x\n")
+        write_keys(keys, ["x"])
         with open(back, "w") as f:
             f.write("old")
         assert run("build", "--format", "redisbloom-bf", "-o", file, keys)[0] == 0

@@ -98,8 +98,9 @@ def test_bf_reserve():
         say("BF.RESERVE s% 0.01 10", WRONG)
         say("CF.RESERVE t% 100", "OK")
         say("BF.RESERVE t% 0.01 10", WRONG)
-        # Rates above a quarter are a quarter.
+        # Rates above a quarter are a quarter, and the log says so.
         say("BF.RESERVE g% 0.9 1000 NONSCALING", "OK")
+        assert "error rate 0.9 is taken for 0.25" in server.log()
         say("BF.DEBUG g%", [b"size:0", b"bytes:368 bits:2944 hashes:3 hashwidth:64 capacity:1000 size:0 ratio:0.25"])
 
 
