@@ -62,9 +62,9 @@ std::uint64_t BucketLane::block_bytes() const noexcept { return memory_ != 0 ? s
 
 BucketLane::Chunk* BucketLane::new_chunk() {
   const std::uint64_t bytes = (chunk_size_ + 1) * 8;
-  if (block_ < blocks_.size() && block_used_ + bytes > blocks_[block_].size()) ++block_, block_used_ = 0;
-  if (block_ == blocks_.size()) blocks_.emplace_back(block_bytes());
-  auto* chunk = reinterpret_cast<Chunk*>(blocks_[block_].data() + block_used_);
+  if (block_ < blocks_.size() && block_used_ + bytes > block_bytes()) ++block_, block_used_ = 0;
+  if (block_ == blocks_.size()) blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(block_bytes()));
+  auto* chunk = reinterpret_cast<Chunk*>(blocks_[block_].get() + block_used_);
   block_used_ += bytes;
   return chunk;
 }

@@ -1,16 +1,18 @@
 // The digests that one thread collects, dealt out to buckets by their top bits.
 //
 // A bucket is a list of chunks, the newest first. All buckets write at once, so their current lines have to stay in
-// the cache together (4096 lines: half an L2), and chunks come from large blocks, so that a few huge pages hold them
-// all. The first few digests stay loose: most sets are small.
+// the cache together (4096 lines: half an L2). Chunks come from large blocks, not on huge pages: those would save 1 ns a
+// digest, but where a hypervisor takes free ones back, the first touch of each costs 2 to 7 ms, 10 to 25 ns a digest.
+// Tried: a line for each bucket in front of its chunk, written past the cache (as fast). The first few digests stay
+// loose: most sets are small.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "build/spill_file.h"
-#include "perhaps/memory.h"
 
 namespace perhaps::build {
 
@@ -67,10 +69,10 @@ class BucketLane {
   std::size_t chunk_size_;  // digests in a chunk
   std::vector<std::uint64_t> loose_;
   std::uint64_t dealt_ = 0;
-  std::vector<Chunk*> chunks_;       // of each bucket, the newest
-  std::vector<std::uint32_t> used_;  // of that chunk
-  std::vector<Memory> blocks_;
-  std::size_t block_ = 0;  // the one that chunks are cut from
+  std::vector<Chunk*> chunks_;                        // of each bucket, the newest
+  std::vector<std::uint32_t> used_;                   // of that chunk
+  std::vector<std::unique_ptr<std::byte[]>> blocks_;  // of block_bytes() each
+  std::size_t block_ = 0;                             // the one that chunks are cut from
   std::uint64_t block_used_ = 0;
   std::vector<Run> runs_;
 };

@@ -37,7 +37,7 @@ void insertion_sort(std::span<std::uint64_t> all) noexcept {
 // Sorts `from` into `to`.
 void sort_in_one_pass(std::span<const std::uint64_t> from, std::uint64_t* to, unsigned common,
                       std::vector<std::uint32_t>& ends) {
-  const auto bits = std::min(static_cast<unsigned>(std::bit_width(from.size() / 3)), 64 - common);
+  const auto bits = std::min(static_cast<unsigned>(std::bit_width(from.size())), 64 - common);
   if (bits == 0) {
     std::ranges::copy(from, to);
     return std::sort(to, to + from.size());
