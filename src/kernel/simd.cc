@@ -205,12 +205,14 @@ void ribbon_query(const RibbonShape& shape, const std::byte* table, Source sourc
   portable_ribbon(shape, table, source, count, answers, ahead);
 }
 #else
-// Ribbon. Keys go through two steps, kGroup of them at a time:
-//   place   their blocks in the first front, or for bumped keys behind it, and what a key wants of its two blocks
-//   probe   the blocks are looked at, kAhead groups later
+// Ribbon. Keys go through three steps, kGroup of them at a time:
+//   place   their blocks in the first front, and their equations
+//   decode  one group later: bumped keys get their blocks behind the front; what a key wants of its two blocks
+//   probe   the blocks are looked at, kAhead groups after `place`
 // The blocks of a group are asked for one by one, between the steps of two others: all at once they are more than
-// memory takes, and then it has nothing to do (1.4 times the time at 1e8 keys). The columns of a key are multiplied in
-// vectors of up to four.
+// memory takes, and then it has nothing to do (1.4 times the time at 1e8 keys). A prefetch that finds all buffers for
+// misses taken is forgotten, so a block is asked for two or three times (0.75 of the time). The columns of a key are
+// multiplied in vectors of up to four.
 using Lanes = hn::CappedTag<std::uint64_t, 4>;
 using Halves = hn::Repartition<std::uint32_t, Lanes>;
 using Lane = hn::Vec<Lanes>;
@@ -285,12 +287,16 @@ HWY_NOINLINE void ribbon_place_one(const RibbonShape& shape, const std::byte* ta
 // `kWhole`: all blocks have `columns` columns, a multiple of 2 * kColumns.
 template <bool kWhole, class Source, class Columns>
 PERHAPS_KERNEL_BATCH void ribbon_place(const RibbonShape& shape, const std::byte* table, Columns columns, Source source,
-                                       std::size_t size, RibbonGroup* group, const RibbonGroup* asked) {
-  const Lanes d;
+                                       std::size_t size, RibbonGroup* group, const RibbonGroup* asked,
+                                       const RibbonGroup* again) {
   const RibbonFront front = shape.front(0, 0);
   const std::byte* const blocks = table + front.blocks_at;
   for (std::size_t i = 0; i < size; ++i) {
-    if (asked != nullptr) ribbon_ask(asked->block[i], columns);
+    if (asked != nullptr) {
+      ribbon_ask(asked->block[i], columns);
+      ribbon_ask(again->block[i], columns);
+      ribbon_ask(again->next[i], columns);
+    }
     const std::uint64_t h = source[i];
     const std::uint64_t start = detail::scale(h, front.starts);
     const auto [coefficients, fingerprint] = RibbonLayout::front_equation(h);
@@ -311,6 +317,11 @@ PERHAPS_KERNEL_BATCH void ribbon_place(const RibbonShape& shape, const std::byte
       group->want[i] = fingerprint | wider << 32;
     }
   }
+}
+
+// Not at once: vectors of words that were just written one by one would wait for all of them.
+HWY_INLINE void ribbon_decode(const RibbonShape& shape, const std::byte* table, std::size_t size, RibbonGroup* group) {
+  const Lanes d;
   std::uint64_t bumped = 0;
   for (std::size_t i = 0; i < size; i += kColumns) {
     const Lane start = hn::Load(d, group->start + i);
@@ -329,7 +340,7 @@ PERHAPS_KERNEL_BATCH void ribbon_place(const RibbonShape& shape, const std::byte
     hn::Store(hn::Shr(hn::ShiftRight<1>(coefficients), hn::Xor(slot, hn::Set(d, std::uint64_t{63}))), d,
               group->high + i);
   }
-  if (front.starts == 0) bumped = UINT64_MAX;
+  if (shape.starts[0] == 0) bumped = UINT64_MAX;
   bumped &= (std::uint64_t{1} << size) - 1;
   group->dense = 0;
   for (; bumped != 0; bumped &= bumped - 1) {
@@ -420,7 +431,10 @@ HWY_INLINE std::uint64_t ribbon_equals_eight(const RibbonGroup& group, const Rib
   alignas(16) std::uint32_t wrong[kGroup / 4];
   for (std::size_t i = 0; i < kGroup; i += 4) {
     if (asked != nullptr) {
-      for (std::size_t j = i; j < i + 4; ++j) detail::prefetch_read(asked->next[j]);
+      for (std::size_t j = i; j < i + 4; ++j) {
+        detail::prefetch_read(asked->block[j]);
+        detail::prefetch_read(asked->next[j]);
+      }
     }
     const __m256i first = pair(folded(i), folded(i + 1));
     const __m256i second = pair(folded(i + 2), folded(i + 3));
@@ -450,7 +464,10 @@ PERHAPS_KERNEL_BATCH std::uint64_t ribbon_probe(const RibbonShape& shape, const 
   const auto one_by_one = [=]() HWY_ATTR {
     std::uint64_t word = 0;
     for (std::size_t i = 0; i < size; ++i) {
-      if (asked != nullptr) ribbon_ask(asked->next[i], columns);
+      if (asked != nullptr) {
+        ribbon_ask(asked->block[i], columns);
+        ribbon_ask(asked->next[i], columns);
+      }
       word = answer(equals, i, 0, word);
     }
     return reversed(word, size);
@@ -479,18 +496,25 @@ HWY_INLINE void ribbon_query_as(const RibbonShape& shape, const std::byte* table
   RibbonGroup ring[kRing];
   std::uint64_t word = 0;
   for (std::size_t now = 0; now < groups + kAhead; ++now) {
-    // The group placed last is asked for between the steps of two others, if they are there and full.
-    const bool both = now >= kAhead && now + 1 < groups;
-    const RibbonGroup* asked = ahead && both ? &ring[(now - 1) % kRing] : nullptr;
-    if (now < groups) {
-      RibbonGroup& group = ring[now % kRing];
-      ribbon_place<kWhole>(shape, table, columns, source.from(kGroup * now), size_of(now), &group, asked);
-      if (ahead && (now + 1 < kAhead || now + 2 >= groups)) {
-        for (std::size_t i = 0; i < size_of(now); ++i) {
+    const RibbonGroup* asked = nullptr;
+    const RibbonGroup* again = nullptr;
+    if (const std::size_t g = now - 1; g < groups) {
+      RibbonGroup& group = ring[g % kRing];
+      ribbon_decode(shape, table, size_of(g), &group);
+      // Asked for between the steps of two others, if they are there and full.
+      if (ahead && now >= kAhead && now + 1 < groups) {
+        asked = &group;
+        again = &ring[(g - 1) % kRing];
+      } else if (ahead) {
+        for (std::size_t i = 0; i < size_of(g); ++i) {
           ribbon_ask(group.block[i], columns);
           ribbon_ask(group.next[i], columns);
         }
       }
+    }
+    if (now < groups) {
+      ribbon_place<kWhole>(shape, table, columns, source.from(kGroup * now), size_of(now), &ring[now % kRing], asked,
+                           again);
     }
     if (const std::size_t g = now - kAhead; g < groups) {
       word |= ribbon_probe<kWhole>(shape, table, columns, size_of(g), &ring[g % kRing], asked) << g * kGroup % 64;
