@@ -4,7 +4,7 @@
 //   --for 10m    a window filter of the last ten minutes, by arrival         memory: fixed, for --keys-expected lines
 //   otherwise    a scalable filter of everything                             memory: 3.2 bytes a different line at 1e-6
 //                files   read twice: the first time to estimate how many different lines there are, so that the chain
-//                        has one link of the right size; their pages are given back as they are read
+//                        has one link of the right size, and mapped, for that goes in threads; the second time read
 //                pipes   the chain grows as they come: up to 1.6 times the memory, half as fast
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -286,6 +286,7 @@ int run(Options& options) {
   Suspects suspects(options);
   Keys keys(options.keys);
   const auto memory = memory_for(options, keys);
+  keys.unmap();
 
   Count count;
   Wrong wrong(*memory);

@@ -414,7 +414,7 @@ bool field_of(Bytes& record, std::uint32_t wanted, std::byte delimiter, std::uin
 
 }  // namespace
 
-std::unique_ptr<Source> Source::open(const std::string& path, KeysAs as) {
+std::unique_ptr<Source> Source::open(const std::string& path, KeysAs as, bool map) {
   const bool standard = path == "-";
   const std::string name = standard ? "standard input" : path;
   Descriptor file(standard ? STDIN_FILENO : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -424,7 +424,7 @@ std::unique_ptr<Source> Source::open(const std::string& path, KeysAs as) {
   if (S_ISDIR(status.st_mode)) fail("{}: is a directory", name);
   const off_t at = S_ISREG(status.st_mode) ? ::lseek(file.get(), 0, SEEK_CUR) : -1;
   // Files under /proc have no size and can only be read.
-  if (at >= 0 && status.st_size > at) {
+  if (map && at >= 0 && status.st_size > at) {
     std::array<std::byte, 4> start{};
     const ssize_t n = ::pread(file.get(), start.data(), start.size(), at);
     if (n < 0) fail("{}: {}", name, std::strerror(errno));
@@ -551,6 +551,14 @@ Keys::Keys(const KeyOptions& options) : options_(options) {
 
 bool Keys::all_mapped() const noexcept {
   return std::all_of(sources_.begin(), sources_.end(), [](const auto& s) { return s->mapped(); });
+}
+
+void Keys::unmap() {
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    if (!sources_[i]->mapped()) continue;
+    sources_[i].reset();
+    sources_[i] = Source::open(options_.files[i], options_.as, false);
+  }
 }
 
 std::uint64_t Keys::stored_bytes() const noexcept {

@@ -88,8 +88,8 @@ void write_records(Sink& sink, KeysAs as, std::span<const Bytes> records, bool l
 
 class Source {
  public:
-  // Opens and looks at the first bytes; throws Failure.
-  static std::unique_ptr<Source> open(const std::string& path, KeysAs as);
+  // Opens and looks at the first bytes; throws Failure. `map`: a file that can be mapped is.
+  static std::unique_ptr<Source> open(const std::string& path, KeysAs as, bool map = true);
   virtual ~Source() = default;
 
   const std::string& name() const noexcept { return name_; }
@@ -144,6 +144,8 @@ class Keys {
   explicit Keys(const KeyOptions& options);
 
   bool all_mapped() const noexcept;
+  // From the beginning, but read from now on, once: the page cache maps files in pieces of 2 MiB, which count as ours.
+  void unmap();
   std::uint64_t stored_bytes() const noexcept;  // 0 if unknown
   bool empty() const noexcept { return sources_.empty() && options_.literals.empty(); }
   std::string names() const;  // for reports

@@ -8,6 +8,7 @@ positive but once in many years. The seed is fixed.
 """
 import gzip
 import json
+import os
 import random
 import signal
 import struct
@@ -50,6 +51,28 @@ class Dedup(Case):
                             (["--window", "1M"], data), (["--for", "1h", "a"], b""), (["--for", "7d"], data),
                             (["a", "a.gz"], b""), (["a", "-"], data)]:
             self.assertEqual(self.dedup(*args, stdin=stdin), want, args)
+
+    def test_standard_input_from_where_it_is(self):
+        """A file as standard input is read twice, both times from where it was."""
+        records = self.sample()
+        self.write("a", b"said\nbefore\n" + lines(records))
+        with open(self.path("a"), "rb") as file:
+            file.seek(len(b"said\nbefore\n"))
+            done = subprocess.run([PERHAPS, "dedup", "-q"], stdin=file, capture_output=True, check=True)
+        self.assertEqual(done.stdout, lines(first_seen(records)))
+
+    def test_a_file_does_not_become_memory(self):
+        """Neither time that it is read: a file of 48 MB takes no 12 MB more than a line does."""
+        self.write("line", b"once\n")
+        self.write("large", b"%046d\n" % 7 * 1_000_000)
+        peak = {}
+        for name in "line", "large":
+            with subprocess.Popen([PERHAPS, "dedup", "-q", self.path(name)], stdout=subprocess.DEVNULL) as p:
+                _, status, usage = os.wait4(p.pid, 0)
+                p.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(p.returncode, 0)
+            peak[name] = usage.ru_maxrss << 10
+        self.assertLess(peak["large"] - peak["line"], 12_000_000)
 
     def test_many_blocks(self):
         """Files of several blocks, with runs of every length kept and dropped, and lines longer than a block."""
