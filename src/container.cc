@@ -584,37 +584,6 @@ std::unique_ptr<AnyFilter> File::any() const {
   return filter;
 }
 
-Result<std::unique_ptr<AnyMutable>> File::load() const {
-  Result<std::unique_ptr<AnyMutable>> filter =
-      Error{Errc::unsupported,
-            name_ + ": a " + std::string(name_of(header_.kind)) + " filter takes no more keys: build another"};
-  if (header_.kind == Kind::scalable) {
-    for_each_link_layout([&]<class L>() {
-      if (header_.params[0] != static_cast<std::uint64_t>(L::kind)) return;
-      std::visit(
-          [&]<class H>(const H& hasher) {
-            filter = std::unique_ptr<AnyMutable>(std::make_unique<AnyScalable<L, H>>(
-                Scalable<Flat<L, H>>(*scalable_view<L>(header_, hasher)), header_.record));
-          },
-          hasher_);
-    });
-  }
-  for_each_layout([&]<class L>() {
-    if constexpr (MutableLayout<L>) {
-      if (L::kind != header_.kind) return;
-      std::visit(
-          [&]<class H>(const H&) {
-            auto view = as<FlatView<L, H>>();
-            assert(view);
-            filter =
-                std::unique_ptr<AnyMutable>(std::make_unique<AnyFlatOwner<L, H>>(Flat<L, H>(*view), header_.record));
-          },
-          hasher_);
-    }
-  });
-  return filter;
-}
-
 // ------------------------------------------------------------------------------------------------------ NewContainer
 
 struct NewContainer::State {
