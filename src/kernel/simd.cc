@@ -224,22 +224,45 @@ struct RibbonGroup {
   alignas(32) std::uint64_t start[kGroup];
   alignas(32) std::uint64_t low[kGroup];   // the coefficients of the slots in the block; before, the codes
   alignas(32) std::uint64_t high[kGroup];  // and of those in the next; before, all
-  alignas(32) std::uint64_t want[kGroup];  // fingerprint, and in bit 32 whether the block has one column more
+  alignas(16) std::uint32_t want[kGroup];  // fingerprint
+  alignas(16) std::uint32_t care[kGroup];  // and a one for each of its bits that counts; not for Eight
   const std::byte* block[kGroup];
   const std::byte* next[kGroup];
-  alignas(16) std::uint8_t first_eight[kGroup];  // of the fingerprint's bits
-  std::uint64_t dense;                           // keys to ask `dense` for
+  std::uint64_t alone;  // keys that are asked for one by one: of the dense part, or at the end of the table
+
+  void leave_alone(std::size_t i) noexcept;
 };
 
-// What a key in no layer reads instead of a block.
-alignas(64) constexpr std::byte kZeros[64 * 8] = {};
+// What a key that is left alone reads instead of a block.
+alignas(64) constexpr std::byte kZeros[8 * RibbonShape::kMaxColumns] = {};
 
-// Asks for a block.
+void RibbonGroup::leave_alone(std::size_t i) noexcept {
+  alone |= std::uint64_t{1} << i;
+  block[i] = next[i] = kZeros;
+  want[i] = care[i] = 0;
+}
+
+constexpr std::uint32_t low_bits(std::uint32_t count) noexcept {
+  return static_cast<std::uint32_t>((std::uint64_t{1} << count) - 1);
+}
+
+// Columns are read eight at a time, as many as the widest blocks have: up to eight words behind a block are read, too.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+constexpr std::uint64_t kBehindBlock = 8 * 8;
+#else
+constexpr std::uint64_t kBehindBlock = 0;
+#endif
+
+// Asks for a block, and for the one behind it. Blocks of eight columns are lines. Others begin anywhere, but the end of
+// a block is in the line in which the next one begins.
 template <class Columns>
 HWY_INLINE void ribbon_ask(const std::byte* block, Columns columns) {
-  const std::byte* const last = block + 8 * columns - 1;
-  for (const std::byte* at = block; at < last; at += kLineBytes) detail::prefetch_read(at);
-  if (reinterpret_cast<std::uintptr_t>(block) % kLineBytes != 0) detail::prefetch_read(last);
+  for (std::size_t at = 0; at < 8 * columns; at += kLineBytes) detail::prefetch_read(block + at);
+}
+template <class Columns>
+HWY_INLINE void ribbon_ask_next(const std::byte* next, Columns columns) {
+  ribbon_ask(next, columns);
+  if constexpr (!std::same_as<Columns, Eight>) detail::prefetch_read(next + 8 * columns - 1);
 }
 
 // The sign bit of each lane.
@@ -270,22 +293,19 @@ HWY_NOINLINE void ribbon_place_one(const RibbonShape& shape, const std::byte* ta
   const bool fronted = shape.starts[0] != 0;
   const std::uint64_t h = fronted ? RibbonLayout::remixed(group->digest[i]) : group->digest[i];
   const auto place = RibbonLayout::place_from(shape, table, fronted, h);
-  if (place.block == nullptr) {
-    group->dense |= std::uint64_t{1} << i;
-    group->block[i] = group->next[i] = kZeros;
-    group->want[i] = group->first_eight[i] = 0;
-    return;
-  }
+  if (place.block == nullptr) return group->leave_alone(i);
+  const auto end = static_cast<std::uint64_t>(place.next() - table) + std::uint64_t{8} * place.width;
+  if (end + kBehindBlock > shape.table_bytes) return group->leave_alone(i);
   group->block[i] = place.block;
   group->next[i] = place.next();
   group->low[i] = place.equation.coefficients << place.slot;
   group->high[i] = place.equation.coefficients >> 1 >> (63 - place.slot);
-  group->want[i] = place.equation.fingerprint | std::uint64_t{place.width - shape.columns} << 32;
-  group->first_eight[i] = static_cast<std::uint8_t>(place.equation.fingerprint);
+  group->want[i] = place.equation.fingerprint;
+  group->care[i] = low_bits(place.width);
 }
 
-// `kWhole`: all blocks have `columns` columns, a multiple of 2 * kColumns.
-template <bool kWhole, class Source, class Columns>
+// `columns`: the most that a block has; of type Eight if all have eight.
+template <class Source, class Columns>
 PERHAPS_KERNEL_BATCH void ribbon_place(const RibbonShape& shape, const std::byte* table, Columns columns, Source source,
                                        std::size_t size, RibbonGroup* group, const RibbonGroup* asked,
                                        const RibbonGroup* again) {
@@ -295,7 +315,7 @@ PERHAPS_KERNEL_BATCH void ribbon_place(const RibbonShape& shape, const std::byte
     if (asked != nullptr) {
       ribbon_ask(asked->block[i], columns);
       ribbon_ask(again->block[i], columns);
-      ribbon_ask(again->next[i], columns);
+      ribbon_ask_next(again->next[i], columns);
     }
     const std::uint64_t h = source[i];
     const std::uint64_t start = detail::scale(h, front.starts);
@@ -304,17 +324,16 @@ PERHAPS_KERNEL_BATCH void ribbon_place(const RibbonShape& shape, const std::byte
     group->start[i] = start;
     group->low[i] = static_cast<std::uint64_t>(table[start >> 9]);
     group->high[i] = coefficients;
+    group->want[i] = fingerprint;
     const std::uint64_t k = start / 64;
-    if constexpr (kWhole) {
-      group->block[i] = blocks + 8 * (k * columns);
-      group->next[i] = group->block[i] + 8 * columns;
-      group->want[i] = fingerprint;
-      group->first_eight[i] = static_cast<std::uint8_t>(fingerprint);
+    if constexpr (std::same_as<Columns, Eight>) {
+      group->block[i] = blocks + 64 * k;
+      group->next[i] = group->block[i] + 64;
     } else {
-      const std::uint64_t wider = k >= front.narrow;
-      group->block[i] = blocks + 8 * front.words(k, columns);
-      group->next[i] = group->block[i] + 8 * (columns + wider);
-      group->want[i] = fingerprint | wider << 32;
+      const std::uint32_t width = shape.columns + (k >= front.narrow);
+      group->block[i] = blocks + 8 * front.words(k, shape.columns);
+      group->next[i] = group->block[i] + 8 * width;
+      group->care[i] = low_bits(width);
     }
   }
 }
@@ -342,7 +361,7 @@ HWY_INLINE void ribbon_decode(const RibbonShape& shape, const std::byte* table, 
   }
   if (shape.starts[0] == 0) bumped = UINT64_MAX;
   bumped &= (std::uint64_t{1} << size) - 1;
-  group->dense = 0;
+  group->alone = 0;
   for (; bumped != 0; bumped &= bumped - 1) {
     ribbon_place_one(shape, table, static_cast<std::size_t>(std::countr_zero(bumped)), group);
   }
@@ -356,68 +375,19 @@ HWY_INLINE Lane ribbon_products(const std::byte* block, const std::byte* next, s
   return hn::Xor(hn::And(here, low), hn::And(there, high));
 }
 
-// The parities of two vectors of words, one bit each.
-HWY_INLINE std::uint32_t parities(Lane first, Lane second) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  // ConcatEven and ConcatOdd, put in order once.
-  const __m256 a = _mm256_castsi256_ps(first.raw);
-  const __m256 b = _mm256_castsi256_ps(second.raw);
-  const __m256 folded = _mm256_xor_ps(_mm256_shuffle_ps(a, b, 0x88), _mm256_shuffle_ps(a, b, 0xdd));
-  hn::Vec<Halves> sum{_mm256_permute4x64_epi64(_mm256_castps_si256(folded), 0xd8)};
-#else
-  const Halves half;
-  const auto a = hn::BitCast(half, first);
-  const auto b = hn::BitCast(half, second);
-  auto sum = hn::Xor(hn::ConcatEven(half, b, a), hn::ConcatOdd(half, b, a));
-#endif
-  sum = hn::Xor(sum, hn::ShiftLeft<16>(sum));
-  sum = hn::Xor(sum, hn::ShiftLeft<8>(sum));
-  sum = hn::Xor(sum, hn::ShiftLeft<4>(sum));
-  sum = hn::Xor(sum, hn::ShiftLeft<2>(sum));
-  sum = hn::Xor(sum, hn::ShiftLeft<1>(sum));
-  return half_sign_bits(sum);
-}
-
-// Where not `kWhole`, the last vectors overlap the ones before instead of reaching beyond the block, so that no table
-// needs padding.
-template <bool kWhole>
-HWY_INLINE bool ribbon_equals(const RibbonGroup& group, std::size_t i, std::uint32_t columns) {
-  const Lanes d;
-  constexpr std::uint32_t kMask = (1u << kColumns) - 1;
-  const Lane low = hn::Set(d, group.low[i]);
-  const Lane high = hn::Set(d, group.high[i]);
-  const auto products = [&](std::uint32_t at)
-                            HWY_ATTR { return ribbon_products(group.block[i], group.next[i], at, low, high); };
-  const auto want = static_cast<std::uint32_t>(group.want[i]);
-  std::uint32_t wrong = 0;
-  if constexpr (kWhole) {
-    for (std::uint32_t at = 0; at < columns; at += 2 * kColumns) {
-      const std::uint32_t found = parities(products(at), products(at + kColumns));
-      wrong |= (found ^ want >> at) & ((1u << 2 * kColumns) - 1);
-    }
-  } else {
-    const std::uint32_t width = columns + static_cast<std::uint32_t>(group.want[i] >> 32);
-    const std::uint32_t last = width - kColumns;
-    for (std::uint32_t at = 0; at < width; at += 2 * kColumns) {
-      const std::uint32_t first = std::min(at, last);
-      const std::uint32_t second = std::min<std::uint32_t>(at + kColumns, last);
-      wrong |= parities(products(first), products(second)) ^
-               ((want >> first & kMask) | (want >> second & kMask) << kColumns);
-    }
-  }
-  return wrong == 0;
-}
-
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-// Eight columns of a full group. Parities are folded for four keys in one vector: halves of 32 bits, then of 16 from
-// two keys, then bytes from four, whose sign bits are put in the order of keys and columns.
-HWY_INLINE std::uint64_t ribbon_equals_eight(const RibbonGroup& group, const RibbonGroup* asked) {
+// Which keys of a full group have the columns first.. first + 7 that they want? Parities are folded for four keys in one
+// vector: halves of 32 bits, then of 16 from two keys, then bytes from four, whose sign bits are put in the order of
+// keys and columns.
+template <class Columns>
+HWY_INLINE std::uint64_t ribbon_equals_eight(const RibbonGroup& group, std::uint32_t first, Columns columns,
+                                             const RibbonGroup* asked) {
   const Lanes d;
   const auto folded = [&](std::size_t i) HWY_ATTR {
     const Lane low = hn::Set(d, group.low[i]);
     const Lane high = hn::Set(d, group.high[i]);
-    const __m256 a = _mm256_castsi256_ps(ribbon_products(group.block[i], group.next[i], 0, low, high).raw);
-    const __m256 b = _mm256_castsi256_ps(ribbon_products(group.block[i], group.next[i], 4, low, high).raw);
+    const __m256 a = _mm256_castsi256_ps(ribbon_products(group.block[i], group.next[i], first, low, high).raw);
+    const __m256 b = _mm256_castsi256_ps(ribbon_products(group.block[i], group.next[i], first + 4, low, high).raw);
     return _mm256_castps_si256(_mm256_xor_ps(_mm256_shuffle_ps(a, b, 0x88), _mm256_shuffle_ps(a, b, 0xdd)));
   };
   const auto pair = [](__m256i a, __m256i b) HWY_ATTR {
@@ -428,18 +398,24 @@ HWY_INLINE std::uint64_t ribbon_equals_eight(const RibbonGroup& group, const Rib
   const __m256i by_key =
       _mm256_broadcastsi128_si256(_mm_setr_epi8(3, 7, 11, 15, 1, 5, 9, 13, 2, 6, 10, 14, 0, 4, 8, 12));
   const __m256i by_column = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  // Byte first / 8 of each of four words.
+  const __m128i byte = _mm_add_epi8(_mm_set1_epi32(0x0c080400), _mm_set1_epi8(static_cast<char>(first / 8)));
+  const auto bytes = [&](const std::uint32_t* words) HWY_ATTR {
+    const __m128i four = _mm_load_si128(reinterpret_cast<const __m128i*>(words));
+    return static_cast<std::uint32_t>(_mm_cvtsi128_si32(_mm_shuffle_epi8(four, byte)));
+  };
   alignas(16) std::uint32_t wrong[kGroup / 4];
   for (std::size_t i = 0; i < kGroup; i += 4) {
     if (asked != nullptr) {
       for (std::size_t j = i; j < i + 4; ++j) {
-        detail::prefetch_read(asked->block[j]);
-        detail::prefetch_read(asked->next[j]);
+        ribbon_ask(asked->block[j], columns);
+        ribbon_ask_next(asked->next[j], columns);
       }
     }
-    const __m256i first = pair(folded(i), folded(i + 1));
-    const __m256i second = pair(folded(i + 2), folded(i + 3));
-    __m256i sum = _mm256_blendv_epi8(_mm256_xor_si256(second, _mm256_srli_epi16(second, 8)),
-                                     _mm256_xor_si256(first, _mm256_slli_epi16(first, 8)),
+    const __m256i two = pair(folded(i), folded(i + 1));
+    const __m256i others = pair(folded(i + 2), folded(i + 3));
+    __m256i sum = _mm256_blendv_epi8(_mm256_xor_si256(others, _mm256_srli_epi16(others, 8)),
+                                     _mm256_xor_si256(two, _mm256_slli_epi16(two, 8)),
                                      _mm256_set1_epi16(static_cast<short>(0xff00)));
     // What comes in from the byte below stays under the bits that count.
     sum = _mm256_xor_si256(sum, _mm256_slli_epi16(sum, 4));
@@ -447,46 +423,97 @@ HWY_INLINE std::uint64_t ribbon_equals_eight(const RibbonGroup& group, const Rib
     sum = _mm256_xor_si256(sum, _mm256_slli_epi16(sum, 1));
     sum = _mm256_shuffle_epi8(_mm256_permute4x64_epi64(sum, 0xd8), by_key);
     sum = _mm256_permutevar8x32_epi32(sum, by_column);
-    std::uint32_t want;
-    std::memcpy(&want, group.first_eight + i, sizeof want);
-    wrong[i / 4] = static_cast<std::uint32_t>(_mm256_movemask_epi8(sum)) ^ want;
+    const auto found = static_cast<std::uint32_t>(_mm256_movemask_epi8(sum));
+    wrong[i / 4] = found ^ bytes(group.want + i);
+    if constexpr (!std::same_as<Columns, Eight>) wrong[i / 4] &= bytes(group.care + i);
   }
   const __m128i all = _mm_load_si128(reinterpret_cast<const __m128i*>(wrong));
   return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_setzero_si128())));
 }
+
+template <class Columns>
+HWY_INLINE std::uint64_t ribbon_equals(RibbonGroup* group, std::size_t size, Columns columns,
+                                       const RibbonGroup* asked) {
+  for (std::size_t i = size; i < kGroup; ++i) group->leave_alone(i);
+  std::uint64_t word = ribbon_equals_eight(*group, 0, columns, asked);
+  if constexpr (!std::same_as<Columns, Eight>) {
+    // Of keys that are not there few have come so far.
+    for (std::uint32_t first = 8; first < columns && word != 0; first += 8) {
+      word &= ribbon_equals_eight(*group, first, columns, nullptr);
+    }
+  }
+  return word;
+}
+#else
+// The parities of two vectors of words, one bit each.
+HWY_INLINE std::uint32_t parities(Lane first, Lane second) {
+  const Halves half;
+  const auto a = hn::BitCast(half, first);
+  const auto b = hn::BitCast(half, second);
+  auto sum = hn::Xor(hn::ConcatEven(half, b, a), hn::ConcatOdd(half, b, a));
+  sum = hn::Xor(sum, hn::ShiftLeft<16>(sum));
+  sum = hn::Xor(sum, hn::ShiftLeft<8>(sum));
+  sum = hn::Xor(sum, hn::ShiftLeft<4>(sum));
+  sum = hn::Xor(sum, hn::ShiftLeft<2>(sum));
+  sum = hn::Xor(sum, hn::ShiftLeft<1>(sum));
+  return half_sign_bits(sum);
+}
+
+// The last vectors overlap the ones before instead of reaching beyond the block.  REQUIRES: width >= kColumns
+template <class Width>
+HWY_INLINE bool ribbon_equals_one(const RibbonGroup& group, std::size_t i, Width width) {
+  const Lanes d;
+  constexpr std::uint32_t kMask = (1u << kColumns) - 1;
+  const Lane low = hn::Set(d, group.low[i]);
+  const Lane high = hn::Set(d, group.high[i]);
+  const auto products = [&](std::uint32_t at)
+                            HWY_ATTR { return ribbon_products(group.block[i], group.next[i], at, low, high); };
+  const std::uint32_t want = group.want[i];
+  const std::uint32_t last = width - kColumns;
+  std::uint32_t wrong = 0;
+  for (std::uint32_t at = 0; at < width; at += 2 * kColumns) {
+    const std::uint32_t first = std::min(at, last);
+    const std::uint32_t second = std::min<std::uint32_t>(at + kColumns, last);
+    wrong |=
+        parities(products(first), products(second)) ^ ((want >> first & kMask) | (want >> second & kMask) << kColumns);
+  }
+  return wrong == 0;
+}
+
+template <class Columns>
+HWY_INLINE std::uint64_t ribbon_equals(RibbonGroup* group, std::size_t size, Columns columns,
+                                       const RibbonGroup* asked) {
+  const auto equals = [=](std::uint64_t i, std::uint64_t) HWY_ATTR {
+    if constexpr (std::same_as<Columns, Eight>) return ribbon_equals_one(*group, i, columns);
+    return ribbon_equals_one(*group, i, static_cast<std::uint32_t>(std::bit_width(group->care[i])));
+  };
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    if (asked != nullptr) {
+      ribbon_ask(asked->block[i], columns);
+      ribbon_ask_next(asked->next[i], columns);
+    }
+    word = answer(equals, i, 0, word);
+  }
+  return reversed(word, size);
+}
 #endif
 
-template <bool kWhole, class Columns>
+template <class Columns>
 PERHAPS_KERNEL_BATCH std::uint64_t ribbon_probe(const RibbonShape& shape, const std::byte* table, Columns columns,
-                                                std::size_t size, const RibbonGroup* group, const RibbonGroup* asked) {
-  const auto equals = [=](std::uint64_t i, std::uint64_t)
-                          HWY_ATTR { return ribbon_equals<kWhole>(*group, i, columns); };
-  const auto one_by_one = [=]() HWY_ATTR {
-    std::uint64_t word = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-      if (asked != nullptr) {
-        ribbon_ask(asked->block[i], columns);
-        ribbon_ask(asked->next[i], columns);
-      }
-      word = answer(equals, i, 0, word);
-    }
-    return reversed(word, size);
-  };
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  const bool full = std::same_as<Columns, Eight> && size == kGroup;
-  std::uint64_t word = full ? ribbon_equals_eight(*group, asked) : one_by_one();
-#else
-  std::uint64_t word = one_by_one();
-#endif
-  for (std::uint64_t dense = group->dense; dense != 0; dense &= dense - 1) {
-    const auto i = static_cast<std::size_t>(std::countr_zero(dense));
+                                                std::size_t size, RibbonGroup* group, const RibbonGroup* asked) {
+  std::uint64_t word = ribbon_equals(group, size, columns, asked) & ((std::uint64_t{1} << size) - 1);
+  std::uint64_t alone = group->alone & ((std::uint64_t{1} << size) - 1);
+  for (; alone != 0; alone &= alone - 1) {
+    const auto i = static_cast<std::size_t>(std::countr_zero(alone));
     const std::uint64_t bit = std::uint64_t{1} << i;
-    word = (word & ~bit) | (RibbonLayout::dense(shape, table, 0, group->digest[i]) ? bit : 0);
+    const bool there = RibbonLayout::may_contain<detail::isa::Portable>(shape, table, group->digest[i]);
+    word = (word & ~bit) | (there ? bit : 0);
   }
   return word;
 }
 
-template <bool kWhole, class Source, class Columns>
+template <class Source, class Columns>
 HWY_INLINE void ribbon_query_as(const RibbonShape& shape, const std::byte* table, Source source, std::size_t count,
                                 std::uint64_t* answers, bool ahead, Columns columns) {
   constexpr std::size_t kAhead = 4;
@@ -508,16 +535,15 @@ HWY_INLINE void ribbon_query_as(const RibbonShape& shape, const std::byte* table
       } else if (ahead) {
         for (std::size_t i = 0; i < size_of(g); ++i) {
           ribbon_ask(group.block[i], columns);
-          ribbon_ask(group.next[i], columns);
+          ribbon_ask_next(group.next[i], columns);
         }
       }
     }
     if (now < groups) {
-      ribbon_place<kWhole>(shape, table, columns, source.from(kGroup * now), size_of(now), &ring[now % kRing], asked,
-                           again);
+      ribbon_place(shape, table, columns, source.from(kGroup * now), size_of(now), &ring[now % kRing], asked, again);
     }
     if (const std::size_t g = now - kAhead; g < groups) {
-      word |= ribbon_probe<kWhole>(shape, table, columns, size_of(g), &ring[g % kRing], asked) << g * kGroup % 64;
+      word |= ribbon_probe(shape, table, columns, size_of(g), &ring[g % kRing], asked) << g * kGroup % 64;
       if ((g + 1) * kGroup % 64 == 0 || g + 1 == groups) answers[g * kGroup / 64] = std::exchange(word, 0);
     }
   }
@@ -527,13 +553,13 @@ template <class Source>
 void ribbon_query(const RibbonShape& shape, const std::byte* table, Source source, std::size_t count,
                   std::uint64_t* answers, bool ahead) noexcept {
   const bool dense = shape.fronts == 0 && shape.tiny();
-  if (dense || shape.columns < kColumns) return portable_ribbon(shape, table, source, count, answers, ahead);
-  if (shape.wide != 0 || shape.columns % (2 * kColumns) != 0) {
-    ribbon_query_as<false>(shape, table, source, count, answers, ahead, shape.columns);
-  } else if (shape.columns == 8) {
-    ribbon_query_as<true>(shape, table, source, count, answers, ahead, Eight());
+  const bool to_the_end = shape.front(0, 0).end + kBehindBlock > shape.table_bytes;
+  if (dense || to_the_end || shape.columns < kColumns) {
+    portable_ribbon(shape, table, source, count, answers, ahead);
+  } else if (shape.columns == 8 && shape.wide == 0) {
+    ribbon_query_as(shape, table, source, count, answers, ahead, Eight());
   } else {
-    ribbon_query_as<true>(shape, table, source, count, answers, ahead, shape.columns);
+    ribbon_query_as(shape, table, source, count, answers, ahead, shape.columns + (shape.wide != 0));
   }
 }
 #endif
