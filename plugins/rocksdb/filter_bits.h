@@ -21,7 +21,7 @@ namespace ROCKSDB_NAMESPACE {
 // (AddKey* Finish MaybePostVerify?)*: a partitioned filter uses one builder for all of its partitions.
 class FilterBitsBuilder {
  public:
-  virtual ~FilterBitsBuilder() {}
+  virtual ~FilterBitsBuilder() = default;
   virtual void AddKey(const Slice& key) = 0;
   virtual std::size_t EstimateEntriesAdded() = 0;
   // The bytes belong to *buf.
@@ -34,7 +34,7 @@ class FilterBitsBuilder {
 
 class FilterBitsReader {
  public:
-  virtual ~FilterBitsReader() {}
+  virtual ~FilterBitsReader() = default;
   virtual bool MayMatch(const Slice& key) = 0;
   virtual void MayMatch(int count, Slice** keys, bool* may_match) = 0;
 };

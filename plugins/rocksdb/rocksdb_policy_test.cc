@@ -44,7 +44,7 @@ std::string filter_of(const PolicyPtr& policy, const std::vector<std::string>& k
   for (const std::string& key : keys) builder->AddKey(key);
   EXPECT_EQ(builder->EstimateEntriesAdded(), keys.size());
   ::rocksdb::Status status;
-  const std::string filter = builder->Finish(&bytes, &status).ToString();
+  std::string filter = builder->Finish(&bytes, &status).ToString();
   EXPECT_TRUE(status.ok() && builder->MaybePostVerify(filter).ok());
   return filter;
 }

@@ -86,7 +86,8 @@ struct Trailer {
 
   explicit Trailer(Bytes five) noexcept {
     Reader in(five);
-    marker = static_cast<std::int8_t>(in.le<std::uint8_t>());
+    const int first = in.le<std::uint8_t>();
+    marker = first < 128 ? first : first - 256;
     rest = in.le<std::uint32_t>();
     second = static_cast<std::uint8_t>(rest);
     third = static_cast<std::uint8_t>(rest >> 8);
@@ -231,7 +232,7 @@ double fitting_keys(int i) noexcept {
 
 std::uint64_t ribbon_slots(std::uint64_t keys) noexcept {
   const auto n = static_cast<double>(keys);
-  int i = static_cast<int>(std::log(n) * 1.4426950409 + 0.5);
+  int i = static_cast<int>(std::lround(std::log(n) * 1.4426950409));
   double upper = fitting_keys(i);
   if (upper == 0) return 256;
   if (n >= upper) upper = fitting_keys(++i);
