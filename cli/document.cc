@@ -101,8 +101,7 @@ std::string left_of(const OptionText& o) {
   if (o.positional()) return o.value;
   const std::string names = fmt::format("{}", fmt::join(o.names, ", "));
   const std::string aligned = names.starts_with("--") ? "    " + names : names;
-  if (o.value.empty()) return aligned;
-  return aligned + " " + o.shown();
+  return o.value.empty() ? aligned : aligned + " " + o.shown();
 }
 
 std::string entry(std::string_view left, std::string_view text, std::size_t indent) {

@@ -120,12 +120,13 @@ class MappedSource : public Source {
   }
   void be_frugal() noexcept override { block_ = kBlock / 8; }
   void release(Bytes block) noexcept override {
-    if (block_ == kBlock) return;
+    if (block_ == kBlock || block.empty()) return;
     // From the page it begins on: whoever still reads there faults it in again. Its last page is the next block's.
-    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    const auto begin = reinterpret_cast<std::uintptr_t>(block.data()) / page * page;
-    const auto end = reinterpret_cast<std::uintptr_t>(block.data() + block.size()) / page * page;
-    if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const auto at = static_cast<std::size_t>(block.data() - data_);
+    const std::size_t begin = at / page * page;
+    const std::size_t end = (at + block.size()) / page * page;
+    if (begin < end) ::madvise(data_ + begin, end - begin, MADV_DONTNEED);
   }
 
   Bytes next(std::uint64_t& stored) override {

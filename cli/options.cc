@@ -79,7 +79,7 @@ std::optional<std::uint64_t> parse_u64(std::string_view text) noexcept {
 std::optional<double> parse_share(std::string_view text) noexcept {
   double value = 0;
   auto rest = number_at(text, value);
-  if (!rest || !(*rest == "" || *rest == "%" || *rest == " %")) return std::nullopt;
+  if (!rest || !(rest->empty() || *rest == "%" || *rest == " %")) return std::nullopt;
   return rest->empty() ? value : value / 100;
 }
 

@@ -129,7 +129,7 @@ std::string percent(double share) {
 std::string seconds_text(double s) {
   if (!(s < 360'000)) return "long";
   if (s < 100) return fmt::format("{:.{}f} s", s, s < 0.1 ? 3 : s < 10 ? 2 : 1);
-  const auto whole = static_cast<int>(s + 0.5);
+  const auto whole = static_cast<int>(std::lround(s));
   if (whole < 3600) return fmt::format("{}:{:02}", whole / 60, whole % 60);
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }

@@ -93,7 +93,8 @@ RedisCommand::RedisCommand(std::span<const std::string_view> words)
 
 // ------------------------------------------------------------------------------------------------------ connection
 
-RedisConnection::RedisConnection(const RedisUrl& who, std::string host, std::string port) : name_(host + ":" + port) {
+RedisConnection::RedisConnection(const RedisUrl& who, const std::string& host, const std::string& port)
+    : name_(host + ":" + port) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;

@@ -58,7 +58,7 @@ class RedisConnection {
     using Failure::Failure;
   };
 
-  RedisConnection(const RedisUrl& who, std::string host, std::string port);  // throws Lost
+  RedisConnection(const RedisUrl& who, const std::string& host, const std::string& port);  // throws Lost
   ~RedisConnection();
   RedisConnection(const RedisConnection&) = delete;
   RedisConnection& operator=(const RedisConnection&) = delete;
