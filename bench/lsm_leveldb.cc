@@ -31,7 +31,7 @@ class WatchingEnv final : public ::leveldb::EnvWrapper {
   WatchingEnv() : EnvWrapper(::leveldb::Env::Default()) {}
   ::leveldb::Status NewRandomAccessFile(const std::string& name, ::leveldb::RandomAccessFile** file) override {
     ::leveldb::RandomAccessFile* opened = nullptr;
-    const auto status = target()->NewRandomAccessFile(name, &opened);
+    auto status = target()->NewRandomAccessFile(name, &opened);
     if (status.ok()) *file = new Watched(opened, std::stoull(std::filesystem::path(name).stem().string()), *this);
     return status;
   }

@@ -122,7 +122,7 @@ class RocksDb final : public Database {
 std::vector<Setting> rocksdb_settings(const LsmOptions& options, const std::filesystem::path& folder) {
   using Role = Setting::Role;
   std::vector<Setting> all;
-  const auto add = [&](const char* name, Role role, Policy policy) {
+  const auto add = [&](const char* name, Role role, const Policy& policy) {
     const auto place = folder / std::to_string(all.size());
     std::filesystem::create_directories(place);
     all.push_back({name, role, std::make_unique<RocksDb>(options, policy, place)});

@@ -54,7 +54,7 @@ struct LevelDbHash {
     return perhaps::Digest<LevelDbHash>::made_by(*this, h);
   }
   std::uint64_t tag() const noexcept { return 0; }
-  friend bool operator==(const LevelDbHash&, const LevelDbHash&) = default;
+  bool operator==(const LevelDbHash&) const = default;
 };
 
 // Position i = (h + i * rotl(h, 15)) mod bits, in 32 bits.

@@ -88,7 +88,7 @@ struct Raw {
   std::uint32_t reserved = 0;
   std::uint64_t offset = 128;
   std::uint64_t size = 128;
-  std::string padding = "";
+  std::string padding;
   std::string table = std::string(128, '\xff');
 
   std::string header() const {
@@ -168,7 +168,7 @@ TEST_F(ContainerTest, BytesNeedNoAlignment) {
 
 // Every kind and scheme, small, and with padding.
 std::map<std::string, std::string> small_files(const fs::path& folder) {
-  const auto add = [&](std::string name, auto filter) {
+  const auto add = [&](const std::string& name, auto filter) {
     filter.insert("hello");
     EXPECT_TRUE(save(folder / name, filter, {.keys = 1, .capacity = 20}));
   };

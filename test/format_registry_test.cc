@@ -210,7 +210,8 @@ void expect_named(const Error& error, const Codec& codec, const std::string& nam
 
 // Opens what may be damaged, as a tool and as an engine would. Returns whether the damage was seen.
 bool survive(const Codec& codec, const Sample& sample, const Buffer& bytes, const std::string& what) {
-  const Buffer exact(bytes);  // no capacity behind its end: the address sanitizer sees one step too far
+  // No capacity behind its end: the address sanitizer sees one step too far.
+  const Buffer exact(bytes.begin(), bytes.end());
   const std::string name = sample.name + ", " + what;
   const auto strict = codec.open({.bytes = exact, .file_name = {}, .on_damage = OnDamage::error}, sample.params);
   const auto lenient = codec.open({.bytes = exact, .file_name = {}, .on_damage = OnDamage::perhaps}, sample.params);

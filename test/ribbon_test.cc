@@ -29,7 +29,7 @@ Digests random_set(std::uint64_t seed, std::uint64_t keys) {
   return ascending(std::move(digests));
 }
 
-Ribbon built(const Digests& digests, const Request& request, BuildOptions options = {}) {
+Ribbon built(const Digests& digests, const Request& request, const BuildOptions& options = {}) {
   std::vector<Digest<Hash>> typed(digests.size());
   std::ranges::transform(digests, typed.begin(), [](auto h) { return Digest<Hash>::made_by(Hash(), h); });
   auto filter = Ribbon::build(std::span<const Digest<Hash>>(typed), request, options);

@@ -137,8 +137,9 @@ TEST(ScalableBloom, ComesBackFromNumbersAndBytes) {
   const auto view = Scalable<Bloom>::View::over(tables, *shape, Hash(9));
   ASSERT_TRUE(view);
   Scalable<Bloom> copy(*view);
-  const Scalable<Bloom> moved = std::move(copy);
+  Scalable<Bloom> moved = std::move(copy);
   const Scalable<Bloom> again = moved;
+  moved.insert(std::uint64_t{6000});  // the copy does not see it
   for (std::uint64_t i = 0; i < 6000; ++i) {
     EXPECT_EQ(view->may_contain(i), filter.may_contain(i));
     EXPECT_EQ(again.may_contain(i), filter.may_contain(i));
@@ -168,7 +169,7 @@ TEST(ScalableBloom, ComesBackFromNumbersAndBytes) {
     EXPECT_FALSE(Shape::from(Kind::classic, std::span(numbers).first(size)));
   tables.pop_back();
   EXPECT_FALSE(Scalable<Bloom>::View::over(tables, *shape, Hash(9)));
-  tables.push_back({});
+  tables.emplace_back();
   EXPECT_FALSE(Scalable<Bloom>::View::over(tables, *shape, Hash(9)));
 }
 
