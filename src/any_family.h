@@ -76,8 +76,7 @@ inline More more_of(WindowShape s, Bytes) {
           {"lines", std::to_string(s.rows) + " rows of " + std::to_string(s.lines)}};
 }
 inline More more_of(const RibbonShape& s, Bytes) {
-  return {{"columns", std::to_string(s.columns + s.wide / 4294967296.0)},
-          {"fronts", std::to_string(s.fronts)}};
+  return {{"columns", std::to_string(s.columns + s.wide / 4294967296.0)}, {"fronts", std::to_string(s.fronts)}};
 }
 
 template <class L>
