@@ -52,7 +52,7 @@ double cpu_ns() noexcept {
   return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
 }
 
-// Fewer questions than this say nothing about time or rate.
+// Fewer questions than this, or keys of a larger set, say nothing about time or rate.
 constexpr std::size_t kFewest = 1000;
 constexpr std::size_t kRandom = 1'000'000;
 constexpr std::size_t kTimed = 100'000;
@@ -98,7 +98,7 @@ struct Options {
   std::uint64_t sample = 2'000'000;
   bool json = false;
 
-  bool by_fpr() const noexcept { return sizing.bits_per_key == 0 && sizing.max_bytes == 0; }
+  bool by_fpr() const noexcept { return sizing.by_fpr(); }
   double bit_price() const noexcept { return by_fpr() ? std::numbers::ln2 * sizing.fpr * saves : 0; }
 };
 
@@ -326,13 +326,6 @@ Request request_for(const Options& options, const Candidate& candidate, double k
   return request;
 }
 
-SizeRow row_of(std::string_view family, const Request& request) {
-  for (const SizeRow& row : size_table(request)) {
-    if (row.family == family) return row;
-  }
-  fail("{}: not in the table of sizes", family);
-}
-
 std::vector<Candidate> candidates_for(const Options& options, const Sample& sample) {
   std::vector<Candidate> candidates;
   for (const Family& family : families()) {
@@ -362,6 +355,8 @@ std::vector<Candidate> candidates_for(const Options& options, const Sample& samp
       } else if (row.bytes > physical_memory()) {
         candidate.reason = fmt::format("would take {}, more than the memory of this machine",
                                        bytes_text(static_cast<double>(row.bytes)));
+      } else if (options.sizing.max_bytes != 0 && row.bytes > options.sizing.max_bytes) {
+        candidate.reason = fmt::format("needs {} bytes for these keys, whatever the rate", grouped(row.bytes));
       }
     }
   }
@@ -662,7 +657,6 @@ int run(Options& options) {
 
   const Sample sample = read_keys(options, keys);
   if (sample.given() == 0) fail("no keys: there is nothing to advise on");
-  if (sample.ascending().empty()) fail("--sample {}: no key is left in so small a sample", options.sample);
   check_memory(sample.size() * 64, "the measurement", "; --sample takes fewer keys");
   const Questions questions = read_queries(options, queries, sample);
   std::vector<Candidate> candidates = candidates_for(options, sample);
@@ -706,8 +700,9 @@ Command::Run advise_command(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_option_function<std::string>(
          "--needs", [options](const std::string& given) { parse_needs(given, options->needs); },
-         "What the filter must be able to do, some of add (more keys later), delete, merge, grow (keep its rate past "
-         "the keys it was made for), separated by commas")
+         "What the filter must be able to do, some of add (more keys later), delete, merge, grow (past the keys it was "
+         "made for: a scalable filter keeps its rate then, a quotient filter grows when it is merged, and its rate "
+         "with it), separated by commas")
       ->type_name("LIST");
   app.add_option_function<std::string>(
          "--saves",
@@ -720,7 +715,8 @@ Command::Run advise_command(CLI::App& app) {
          "The work that a no makes unnecessary: 500ns, 100us, 2ms, 1s; default: 100us, a read from disk")
       ->type_name("TIME");
   declare_sizing(app, options->sizing);
-  add_count(app, "--sample", options->sample, "N", "Measure with at most N distinct keys; default: 2M");
+  add_count(app, "--sample", options->sample, "N", "Measure with at most N distinct keys, 1000 or more; default: 2M",
+            kFewest);
   declare_json(app, options->json);
   declare_keys(app, options->keys);
   return [options] { return run(*options); };

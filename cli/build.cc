@@ -1,21 +1,24 @@
 // perhaps build: keys -> a filter file.
 //
-//   files            mapped; counted in parallel, then parsed, hashed and inserted in parallel. No memory but the
-//   filter. a pipe, .gz ..   cannot be read twice: the digests are kept, 8 bytes a key, and inserted once their number
-//   is known;
-//                    with --keys-expected or --max-bytes the size is known before, and nothing is kept
-//   --on-disk        the bits are set in the new file itself, mapped, for filters that memory has no room for
+//   files        mapped; counted in parallel, then parsed, hashed and inserted in parallel: no memory but the filter
+//   pipes, .gz   cannot be read twice: the digests are kept, 8 bytes a key, and inserted once their number is known;
+//                with --keys-expected or --max-bytes the size is known before, and nothing is kept
+//   --on-disk    the bits are set in the new file itself, mapped, for filters that memory has no room for
+//
+// Filters of sets (any_filter.h) keep the digests in any case, fuse and ribbon in a temporary file past --memory.
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <optional>
 
 #include "build_format.h"
 #include "command.h"
 #include "keys.h"
 #include "options.h"
+#include "perhaps/cuckoo.h"
 #include "perhaps/shards.h"
 #include "perhaps/sizing.h"
 #include "print.h"
@@ -30,7 +33,7 @@ struct Options {
   const Family* about = nullptr;
   Sizing sizing;
   std::uint32_t guard_bits = 0;
-  std::uint32_t arity = 3;
+  std::uint32_t arity = 0;  // not given
   std::uint64_t memory = 0;
   FormatArgs format;
   std::uint64_t shards = 0;
@@ -79,6 +82,11 @@ AnyHasher hasher_of(const Options& options) {
   return Hash(*seed);
 }
 
+void check_size(std::string_view family, const Request& request, std::string_view advice = "") {
+  check_memory(row_of(family, request).bytes, fmt::format("a {} filter for {} keys", family, grouped(request.keys)),
+               advice);
+}
+
 // What is being filled.
 class Target {
  public:
@@ -90,10 +98,19 @@ class Target {
 
 class InMemory : public Target {
  public:
-  InMemory(std::unique_ptr<AnyBuilder> builder, const Options& options)
-      : builder_(std::move(builder)), path_(options.output), max_bytes_(options.sizing.max_bytes) {}
+  InMemory(std::unique_ptr<AnyBuilder> builder, const Options& options, const Request& request)
+      : builder_(std::move(builder)),
+        request_(request),
+        about_(*options.about),
+        path_(options.output),
+        max_bytes_(options.sizing.max_bytes) {}
   std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) override { return builder_->lanes(threads); }
   Description save(Record record) override {
+    // Before the table of the others there were their keys to be read.
+    if (!about_.sized_first && !about_.in_order) {
+      request_.keys = std::max(request_.keys, record.keys);
+      check_size(about_.name, request_);
+    }
     auto built = builder_->finish();
     if (!built && built.error().code == Errc::full && max_bytes_ != 0)
       fail("--max-bytes {}: {}", max_bytes_, built.error().detail);
@@ -112,6 +129,8 @@ class InMemory : public Target {
 
  private:
   std::unique_ptr<AnyBuilder> builder_;
+  Request request_;
+  const Family& about_;
   std::string path_;
   std::uint64_t max_bytes_;
 };
@@ -215,33 +234,21 @@ bool fills_files(const Family& family) {
 std::unique_ptr<Target> make(const Options& options, std::uint64_t keys, const AnyHasher& hasher) {
   Request request = options.sizing.request(keys);
   request.guard_bits = options.guard_bits;
-  request.arity = options.arity;
-  std::uint64_t bytes = 0;
-  double times_line = 0;
-  double fpr = 0;
-  for (const SizeRow& row : size_table(request)) {
-    if (row.family == options.family) bytes = row.bytes, fpr = row.fpr;
-    if (row.family == "line") times_line = 1 / static_cast<double>(row.bytes);
-  }
-  times_line *= static_cast<double>(bytes);
-  const bool by_fpr = keys != 0 && options.sizing.bits_per_key == 0 && options.sizing.max_bytes == 0;
-  if (by_fpr && options.family == "block" && times_line > 1.3 && bytes > 4096) {
-    warn(fmt::format("at --fpr {} a block filter takes {:.2f} times the memory of --filter line", request.fpr,
-                     times_line));
-  }
-  if (by_fpr && fpr > 1.01 * request.fpr) {
-    warn(fmt::format("--fpr {} is out of reach of --filter {}: it will be {}", request.fpr, options.family,
-                     percent(fpr)));
+  if (options.arity != 0) request.arity = options.arity;
+  const std::uint64_t bytes = row_of(options.family, request).bytes;
+  if (keys != 0 && options.sizing.by_fpr() && options.family == "block" && bytes > 4096) {
+    const double times_line = static_cast<double>(bytes) / static_cast<double>(row_of("line", request).bytes);
+    if (times_line > 1.3) {
+      warn(fmt::format("at --fpr {} a block filter takes {:.2f} times the memory of --filter line", request.fpr,
+                       times_line));
+    }
   }
   const bool can_be_on_disk = fills_files(*options.about);
-  if (!options.on_disk) {
-    const std::string what = fmt::format("a {} filter for {} keys", options.family, grouped(keys));
-    check_memory(bytes, what, can_be_on_disk ? "; --on-disk fills it in its file" : "");
-  }
+  if (!options.on_disk) check_size(options.family, request, can_be_on_disk ? "; --on-disk fills it in its file" : "");
   if (options.on_disk || (can_be_on_disk && bytes > physical_memory() / 5 * 4))
     return on_disk(options, request, hasher);
   return std::make_unique<InMemory>(take(make_builder(options.family, request, hasher, build_options(options))),
-                                    options);
+                                    options, request);
 }
 
 struct Built {
@@ -357,6 +364,23 @@ Built build_from_digests(const Options& options, Keys& keys, const AnyHasher& ha
   return built;
 }
 
+// What was asked for and cannot be had.
+void warn_if_missed(const Options& options, const Description& d) {
+  if (!options.sizing.by_fpr()) return;
+  const double fpr = d.capacity ? d.fpr_at_capacity : d.fpr;
+  if (fpr > 1.01 * options.sizing.fpr) {
+    warn(fmt::format("--fpr {} is out of reach of --filter {}: it is {}", options.sizing.fpr, options.family,
+                     percent(fpr)));
+  }
+  const double wrong = std::ldexp(options.sizing.fpr, -static_cast<int>(options.guard_bits));
+  if (options.guard_bits != 0 && d.wrong_erase.value_or(0) > 1.01 * wrong) {
+    warn(
+        fmt::format("--guard-bits {} are out of reach: of keys that were never added one in {} removes another, not "
+                    "one in {}",
+                    options.guard_bits, grouped(1 / *d.wrong_erase), grouped(1 / wrong)));
+  }
+}
+
 void report(const Options& options, const Keys& keys, const Built& built, const Description& d, double seconds) {
   const auto count = static_cast<double>(built.record.keys);
   const double bits_per_key = count == 0 ? 0 : static_cast<double>(d.bits) / count;
@@ -452,6 +476,11 @@ int run(Options& options, const std::vector<Wish>& wishes) {
     fail("--on-disk: a {} filter is built in memory", options.family);
   if (options.guard_bits != 0 && !options.about->erases)
     fail("--guard-bits: a {} filter does not erase", options.family);
+  if (options.guard_bits > CuckooShape::kMaxGuard)
+    fail("--guard-bits {}: must be a number from 1 to {}", options.guard_bits, CuckooShape::kMaxGuard);
+  if (options.memory != 0 && options.about->grows)
+    fail("--memory: a {} filter is built in memory; fuse and ribbon can use a temporary file", options.family);
+  if (options.arity != 0 && options.family != "fuse") fail("--arity: a {} filter has none", options.family);
   const AnyHasher hasher = hasher_of(options);
   read_stdin_if_none(options.keys);
   check_not_an_input(options);
@@ -475,6 +504,7 @@ int run(Options& options, const std::vector<Wish>& wishes) {
   const Description d = built.filter->save(built.record);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   report(options, keys, built, d, seconds.count());
+  warn_if_missed(options, d);
   return kYes;
 }
 
@@ -498,8 +528,8 @@ Command::Run build_command(CLI::App& app) {
   declare_threads(app, options->threads);
   add_count(
       app, "--guard-bits", options->guard_bits, "G",
-      "counting, cuckoo, quotient: store G bits more of each key, which only remove looks at: a key that was never "
-      "added then removes another one 2^G times less often");
+      "counting, cuckoo, quotient: store G bits more of each key, 1 to 16, which only remove looks at: a key that was "
+      "never added then removes another one 2^G times less often");
   add_choice<std::uint32_t>(app, "--arity", options->arity, {{"3", 3}, {"4", 4}},
                             "fuse: slots a key; 4 is 5 % smaller and slower; default: 3");
   add_count(app, "--memory", options->memory, "BYTES",

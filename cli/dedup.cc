@@ -49,6 +49,8 @@ class Memory {
   virtual ~Memory() = default;
   // Which were seen before? All of them are now.
   virtual void check(Column digests, std::span<std::uint64_t> answers) = 0;
+  // Whether the keys of one check() can be taken for each other.
+  virtual bool one_by_one() const noexcept = 0;
   virtual double fpr() const = 0;  // now, by the model: some microseconds
   virtual std::uint64_t bytes() const = 0;
   virtual std::string text() const = 0;
@@ -58,6 +60,7 @@ class Everything : public Memory {
  public:
   explicit Everything(const Growth& growth) : filter_(growth) {}
   void check(Column digests, std::span<std::uint64_t> answers) override { filter_.insert(digests, answers); }
+  bool one_by_one() const noexcept override { return false; }
   double fpr() const override { return filter_.fpr(); }
   std::uint64_t bytes() const override { return filter_.byte_size(); }
   std::string text() const override { return "everything"; }
@@ -77,6 +80,7 @@ class Recent : public Memory {
     }
     check_and_insert(filter_, digests, answers);
   }
+  bool one_by_one() const noexcept override { return true; }
   double fpr() const override { return state_of(filter_).fpr; }
   std::uint64_t bytes() const override { return filter_.byte_size(); }
   std::string text() const override { return text_; }
@@ -88,14 +92,16 @@ class Recent : public Memory {
 };
 
 // The number of new lines that were dropped, as far as it can be expected: the sum over new lines of the rate that each
-// met. The rate is looked at whenever there are 1 % more new lines, at least 1000 and at most 5000.
+// met. The rate is looked at whenever there are 1 % more new lines, or 5000, and grows evenly between. Where lines are
+// asked about a column at a time, they meet the rate before their column.
 class Wrong {
  public:
   explicit Wrong(const Memory& memory) : memory_(memory) {}
   void see(std::uint64_t fresh) {
+    ++columns_;
     pending_ += fresh;
     seen_ += fresh;
-    if (pending_ > std::clamp<std::uint64_t>(seen_ / 100, 1000, 5000)) settle();
+    if (pending_ > std::min<std::uint64_t>(seen_ / 100, 5000)) settle();
   }
   double expected() {
     settle();
@@ -104,12 +110,17 @@ class Wrong {
 
  private:
   void settle() {
+    if (pending_ == 0) return;
     const double rate = memory_.fpr();
-    expected_ += static_cast<double>(pending_) * (last_ + rate) / 2;
+    double mean = (last_ + rate) / 2;
+    if (!memory_.one_by_one()) mean -= (rate - last_) / 2 / columns_;
+    expected_ += static_cast<double>(pending_) * mean;
     pending_ = 0;
+    columns_ = 0;
     last_ = rate;
   }
   const Memory& memory_;
+  int columns_ = 0;
   std::uint64_t pending_ = 0;
   std::uint64_t seen_ = 0;
   double last_ = 0;
@@ -142,7 +153,8 @@ void digest_column(KeysAs as, std::span<const Bytes> keys, std::span<Digest<Hash
   for (std::size_t i = 0; i < keys.size(); ++i) out[i] = Digest<Hash>::made_by(hash, words[i]);
 }
 
-// A file that is written to as we go.
+// A file that is written to as we go, from begin() on: before that something may still be refused, and what was in it
+// is there.
 class Suspects {
  public:
   explicit Suspects(const Options& options) : path_(options.suspects) {
@@ -153,10 +165,19 @@ class Suspects {
       for (const std::string& input : options.keys.files) {
         struct stat status {};
         const int found = input == "-" ? ::fstat(STDIN_FILENO, &status) : ::stat(input.c_str(), &status);
-        if (found == 0 && status.st_dev == there.st_dev && status.st_ino == there.st_ino)
-          fail("{}: is an input and would be overwritten (--suspects)", path_);
+        if (found == 0 && same(status, there)) fail("{}: is an input and would be overwritten (--suspects)", path_);
       }
+      struct stat output {};
+      if (S_ISREG(there.st_mode) && ::fstat(STDOUT_FILENO, &output) == 0 && same(output, there))
+        fail("{}: is standard output, which is for the lines that are kept (--suspects)", path_);
     }
+    const std::size_t slash = path_.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
+    if (::access(path_.c_str(), W_OK) != 0 && (errno != ENOENT || ::access(folder.c_str(), W_OK | X_OK) != 0))
+      fail("{}: {}", path_, std::strerror(errno));
+  }
+  void begin() {
+    if (!wanted()) return;
     fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd_ < 0) fail("{}: {}", path_, std::strerror(errno));
     buffer_.reserve(kBuffer);
@@ -165,7 +186,7 @@ class Suspects {
   ~Suspects() {
     if (fd_ >= 0) ::close(fd_);
   }
-  bool wanted() const noexcept { return fd_ >= 0; }
+  bool wanted() const noexcept { return !path_.empty(); }
   void write(Bytes bytes) {
     buffer_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     if (buffer_.size() >= kBuffer) flush();
@@ -187,6 +208,9 @@ class Suspects {
 
  private:
   static constexpr std::size_t kBuffer = std::size_t{1} << 16;
+  static bool same(const struct stat& a, const struct stat& b) noexcept {
+    return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+  }
   std::string path_;
   int fd_ = -1;
   std::string buffer_;
@@ -287,6 +311,7 @@ int run(Options& options) {
   Keys keys(options.keys);
   const auto memory = memory_for(options, keys);
   keys.unmap();
+  suspects.begin();
 
   Count count;
   Wrong wrong(*memory);
@@ -307,7 +332,14 @@ int run(Options& options) {
       from = to;
     }
   };
-  {
+  const auto end = [&] {
+    out.flush();
+    if (suspects.wanted()) suspects.flush();
+    count.wrong = wrong.expected();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    if (!options.quiet || options.json) report(options, *memory, count, seconds.count());
+  };
+  try {
     Progress progress("reading", keys.stored_bytes(), is_terminal(STDOUT_FILENO));
     keys.for_each(
         progress,
@@ -326,19 +358,20 @@ int run(Options& options) {
           return true;
         },
         [&] {
-          if (current != nullptr && !current->mapped()) out.flush();
+          if (current == nullptr || current->mapped()) return;
+          out.flush();
+          if (suspects.wanted()) suspects.flush();
         });
+  } catch (const Interrupted&) {  // how an endless stream ends
+    end();
+    throw;
   }
-  out.flush();
-  if (suspects.wanted()) suspects.flush();
-  count.wrong = wrong.expected();
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  if (!options.quiet || options.json) report(options, *memory, count, seconds.count());
+  end();
   if (count.share() > 2 * options.fpr) {
-    warn(
-        fmt::format("more lines came than were expected: {:.2g} of the new ones are dropped, not {:.2g} "
-                    "(--keys-expected)",
-                    memory->fpr(), options.fpr));
+    const std::string reason = options.milliseconds != 0 ? "more lines came than were expected (--keys-expected)"
+                                                         : fmt::format("--fpr {} is out of reach", options.fpr);
+    warn(fmt::format("{}: of the new lines a share of {:.2g} is dropped, not {:.2g}", reason, count.share(),
+                     options.fpr));
   }
   return kYes;
 }

@@ -25,6 +25,7 @@ void add_figures(Json& json, const Description& d) {
       d.keys && *d.keys != 0 ? std::optional(static_cast<double>(d.bits) / static_cast<double>(*d.keys)) : std::nullopt;
   json.add("bits_per_key", per_key).add("probes", d.probes).add("fill", d.fill).add("fpr", d.fpr);
   json.add("fpr_at_capacity", d.capacity ? std::optional(d.fpr_at_capacity) : std::nullopt);
+  if (d.wrong_erase) json.add("wrong_remove", *d.wrong_erase).add("needs_rebuild", d.needs_rebuild);
   Json more;
   for (const auto& [name, value] : d.more) more.add(name, value);
   json.raw("more", more.text());
@@ -116,6 +117,9 @@ void print(Out& out, const std::string& path, const AnyFile& file) {
   row("fpr", fmt::format("{} now{}", percent(d.fpr),
                          d.capacity ? fmt::format(", {} when full", percent(d.fpr_at_capacity)) : ""));
   row("headroom", headroom_of(d));
+  if (d.wrong_erase && *d.wrong_erase > 0)
+    row("remove", fmt::format("of a key never added takes another out, one time in {}", grouped(1 / *d.wrong_erase)));
+  if (d.needs_rebuild) row("rebuild", "removals have made it worse than a fresh filter of its keys");
   if (file.own) row("checksum", checksum_of(file));
   for (const std::string& note : file.opened.notes) row("note", note);
   const auto& entries = file.opened.entries;

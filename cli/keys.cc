@@ -110,7 +110,9 @@ class MappedSource : public Source {
   // `from`: where reading begins, for standard input.
   MappedSource(std::string name, KeysAs as, std::byte* data, std::size_t size, std::size_t from)
       : Source(std::move(name), as), data_(data), size_(size), text_(data + from, size - from) {}
-  ~MappedSource() override { ::munmap(data_, size_); }
+  ~MappedSource() override {
+    if (data_ != nullptr) ::munmap(data_, size_);
+  }
 
   bool mapped() const noexcept override { return true; }
   std::uint64_t size() const noexcept override { return text_.size(); }
@@ -424,12 +426,14 @@ std::unique_ptr<Source> Source::open(const std::string& path, KeysAs as, bool ma
   if (::fstat(file.get(), &status) != 0) fail("{}: {}", name, std::strerror(errno));
   if (S_ISDIR(status.st_mode)) fail("{}: is a directory", name);
   const off_t at = S_ISREG(status.st_mode) ? ::lseek(file.get(), 0, SEEK_CUR) : -1;
-  // Files under /proc have no size and can only be read.
-  if (map && at >= 0 && status.st_size > at) {
+  if (map && at >= 0) {
     std::array<std::byte, 4> start{};
     const ssize_t n = ::pread(file.get(), start.data(), start.size(), at);
     if (n < 0) fail("{}: {}", name, std::strerror(errno));
-    if (packing_of(Bytes(start).first(static_cast<std::size_t>(n))) == Packing::none) {
+    // Nothing can be mapped of an empty file, and nothing is left to be read.
+    if (n == 0) return std::make_unique<MappedSource>(name, as, nullptr, 0, 0);
+    // Files under /proc have no size and can only be read.
+    if (status.st_size > at && packing_of(Bytes(start).first(static_cast<std::size_t>(n))) == Packing::none) {
       const auto size = static_cast<std::size_t>(status.st_size);
       void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
       if (data != MAP_FAILED) {

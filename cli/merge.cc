@@ -71,7 +71,7 @@ int run(const Options& options) {
     const auto done = options.intersect ? result->intersect(*opened.filter) : result->unite(*opened.filter);
     if (!done) fail("{} and {} cannot be merged: {}", options.filters.front(), path, done.error().detail);
     record.keys += theirs.keys;
-    record.capacity = std::max(record.capacity, theirs.capacity);
+    record.capacity = std::max({record.capacity, theirs.capacity, result->record().capacity});
     progress.advance(opened.filter->byte_size(), 0);
   }
   // The intersection has no more keys than its smallest part, whatever its fill looks like: the estimate of a full one

@@ -216,6 +216,11 @@ void declare_sizing(CLI::App& app, Sizing& sizing) {
   bits->excludes(bytes);
 }
 
+SizeRow row_of(std::string_view family, const Request& request) {
+  const auto rows = size_table(request);
+  return *std::ranges::find(rows, family, &SizeRow::family);
+}
+
 void declare_open(CLI::App& app, OpenArgs& args) {
   declare_keyed(app, args.keyed);
   app.add_flag("--no-verify", args.no_verify,

@@ -63,11 +63,14 @@ struct Sizing {
   double fpr = 0.01;
   double bits_per_key = 0;
   std::uint64_t max_bytes = 0;
+  bool by_fpr() const noexcept { return bits_per_key == 0 && max_bytes == 0; }
   Request request(std::uint64_t keys) const {
     return {.keys = keys, .fpr = fpr, .bits_per_key = bits_per_key, .max_bytes = max_bytes};
   }
 };
 void declare_sizing(CLI::App& app, Sizing& sizing);
+// Of `perhaps size`.  REQUIRES: there is such a family
+SizeRow row_of(std::string_view family, const Request& request);
 
 // --keyed and --no-verify, of the commands that only read a filter. Those that write another one always check: a new
 // checksum over old damage would hide it for good.

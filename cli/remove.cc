@@ -20,7 +20,7 @@ int run(Options& options) {
   Changing file(options.filter, options.keyed, /*erases=*/true);
   Record& record = file.record;
   AnyMutable* const filter = file.filter.get();
-  const double fpr = filter->describe().fpr;
+  const double wrong = filter->describe().wrong_erase.value_or(0);
   read_stdin_if_none(options.keys);
   Keys keys(options.keys);
 
@@ -58,10 +58,12 @@ int run(Options& options) {
   }
   if (counts.absent != 0) {
     warn(
-        fmt::format("{} of the keys had never been added: one in {} such keys looks present, and takes another key out "
-                    "with it (--guard-bits of build makes that rarer)",
-                    grouped(counts.absent), fpr > 0 ? grouped(1 / fpr) : std::string("very many")));
+        fmt::format("{} of the keys were never added, or removed before: one in {} such keys looks present, and takes "
+                    "another key out with it (--guard-bits of build makes that rarer)",
+                    grouped(counts.absent), wrong > 0 ? grouped(1 / wrong) : std::string("very many")));
   }
+  if (d.needs_rebuild)
+    warn(fmt::format("{}: is now worse than a fresh filter of its keys: build another", options.filter));
   return kYes;
 }
 

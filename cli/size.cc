@@ -30,6 +30,7 @@ int run(const Options& options) {
     const double bits_per_key = static_cast<double>(row.bits) / static_cast<double>(options.keys);
     const double limit = bits_per_key_limit(row.fpr);
     const double above = limit > 0 ? bits_per_key / limit - 1 : 0;
+    if (above < 0) continue;  // what no filter can do: its largest table does not hold so many keys
     if (options.json) {
       Json json;
       json.add("family", row.family).add("keys", options.keys).add("bits", row.bits).add("bytes", row.bytes);

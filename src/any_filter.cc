@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "any_builder.h"
 #include "any_scalable.h"
@@ -57,13 +58,14 @@ SizeRow scalable_row(const Request& request) {
   SizeRow row{.family = "scalable", .bytes = 0, .bits = 0, .probes = 0, .fpr = 0};
   std::uint64_t capacity = growth.first;
   std::uint64_t left = request.keys;
+  double none = 0;  // log of: no link answers
   for (std::uint64_t i = 0; i == 0 || left != 0; ++i, capacity = growth.after(capacity)) {
     const Request link{.keys = capacity, .fpr = growth.share(i)};
     const std::uint64_t keys = std::min(left, capacity);
     left -= keys;
     const auto add = [&](const auto& shape) {
       row.bytes += shape.bytes();
-      row.fpr += shape.fpr(static_cast<double>(keys));
+      none += std::log1p(-std::min(shape.fpr(static_cast<double>(keys)), 1 - 0x1p-53));
     };
     if (request.fpr < kClassicLinksBelow) {
       add(BloomShape::for_keys(link));
@@ -72,6 +74,7 @@ SizeRow scalable_row(const Request& request) {
     }
   }
   row.bits = row.bytes * 8;
+  row.fpr = std::abs(std::expm1(none));
   return row;
 }
 

@@ -117,6 +117,10 @@ class AnyFlatBase : public AnyHeld<Base, Held, FlatProbe<L, H>> {
     d.probes = probes_of(shape);
     d.fill = now.fill;
     d.fpr = now.fpr;
+    if constexpr (ErasableLayout<L>) {
+      d.wrong_erase = shape.wrong_erase(now.keys);
+      d.needs_rebuild = this->held_.needs_rebuild();
+    }
     d.more = more_of(shape, this->held_.bytes());
     if constexpr (std::same_as<H, Hash>) d.more.emplace_back("seed", std::to_string(this->held_.hasher().seed()));
     return d;
@@ -200,6 +204,7 @@ class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
       if (!theirs) return std::move(theirs).error();
       auto both = merge(this->held_.view(), *theirs);
       if (!both) return std::move(both).error();
+      if (both->shape().buckets > this->held_.shape().buckets) this->record_.capacity = both->shape().capacity();
       this->hold(*std::move(both));
       this->record_.keys += other.record().keys;
       return {};

@@ -1,5 +1,7 @@
 // The chain behind the run-time interface. Private: any_filter.cc and container.cc make these.
 #pragma once
+#include <cstdio>
+
 #include "any_flat.h"
 #include "perhaps/scalable_bloom.h"
 
@@ -81,7 +83,9 @@ class AnyScalableBase : public AnyHeld<Base, Held, ScalableProbe<L, H>> {
     d.fill = static_cast<double>(newest.keys) / static_cast<double>(newest.capacity);
     d.fpr = shape.fpr();
     d.more.emplace_back("links", std::to_string(shape.links.size()) + ", each a " + std::string(L::family) + " filter");
-    d.more.emplace_back("fpr limit", std::to_string(shape.growth.fpr));
+    char limit[32];
+    std::snprintf(limit, sizeof limit, "%.6g", shape.growth.fpr);
+    d.more.emplace_back("fpr limit", limit);
     if constexpr (std::same_as<H, Hash>) d.more.emplace_back("seed", std::to_string(this->held_.hasher().seed()));
     return d;
   }

@@ -260,6 +260,12 @@ TEST(Window, IsSizedByMemoryToo) {
   }
   const WindowShape s = WindowShape::for_keys({.keys = 1'000'000, .bits_per_key = 24.5});
   EXPECT_LT(s.fpr(1e6), 1.05e-3);
+  // A generation is a whole number of keys, so a window of few is longer than asked for.
+  for (std::uint64_t keys = 1; keys < 50; ++keys) {
+    const WindowShape few = WindowShape::for_keys({.keys = keys, .fpr = 1e-6});
+    EXPECT_GE(few.window(), keys);
+    EXPECT_LE(few.fpr(static_cast<double>(few.window())), 1e-6) << keys;
+  }
   EXPECT_TRUE(WindowShape::for_keys({.keys = 0, .fpr = 1e-12}).valid());
   EXPECT_LE(WindowShape::for_keys({.keys = 1'000'000, .fpr = 1e-12}).fpr(1e6), 1e-12);
   EXPECT_EQ(WindowShape::for_keys({.keys = UINT64_MAX, .fpr = 1e-6}).lines, WindowShape::kMaxLines);

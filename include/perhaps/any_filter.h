@@ -38,6 +38,8 @@ struct Description {
   double fill = 0;             // share of bits that are set
   double fpr = 0;              // now, of these bits
   double fpr_at_capacity = 0;  // by the model, when `capacity` distinct keys are in; 0 if the capacity is unknown
+  std::optional<double> wrong_erase;  // if it erases: how many strangers' erases take another key's place
+  bool needs_rebuild = false;         // erases have made it worse than a fresh one
   std::vector<std::pair<std::string, std::string>> more;  // what only this kind has: lines, blocks, seed ..
 };
 

@@ -51,9 +51,9 @@
 // quarters of a line, so four lines of counters a key would be needed.)
 //
 // unite() adds counters, and is the filter of both multisets. keys() is the sum of all counters over probes + guards:
-// exact until one is stuck, then a lower bound. needs_rebuild(): so many counters are stuck that the rate may be a
-// tenth above that of a fresh filter. Lines sized for their keys do not get there by chance (at 1 % a counter reaches
-// 15 with probability 6e-17), only by copies of one key.
+// exact until one is stuck; that one misses what came after, and keeps what was erased. needs_rebuild(): so many
+// counters are stuck that the rate may be a tenth above that of a fresh filter. Lines sized for their keys do not get
+// there by chance (at 1 % a counter reaches 15 with probability 6e-17), only by copies of one key.
 #pragma once
 #include <array>
 #include <vector>

@@ -20,11 +20,13 @@
 // can move without its key. `mix` is not linear: with s = f * c the buckets that can be reached in r moves would number
 // r * 2^fingerprint_bits, not (2^fingerprint_bits)^r, and chance decides the load of so small a circle.
 //
-// **Insert** takes the emptier of the two buckets. Are both full, it searches breadth first for the nearest bucket with
-// an empty slot, through the other buckets of the eight fingerprints, then theirs, 2048 at most; only when there is
-// one are fingerprints moved, the last first. The search asks memory for a level while it looks at the one before. Is
-// there none, the digest itself goes into the stash of the head; is that full or does it hold the digest already, the
-// answer is `full` and no byte has changed. Everything is determined by the digests: replicas stay equal.
+// **Insert** takes the lowest empty slot of the emptier of the two buckets, of i1 if they are equal. Are both full, it
+// searches breadth first for the nearest bucket with an empty slot, through the other buckets of the eight
+// fingerprints, i1 before i2 and slot 0 first, then theirs, 2048 at most, and never back to the bucket it came from;
+// only when there is one are fingerprints moved, the last first. The search asks memory for a level while it looks at
+// the one before. Is there none, the digest itself goes into the stash of the head; is that full or does it hold the
+// digest already, the answer is `full` and no byte has changed. Everything is determined by the digests: replicas stay
+// equal. (The builder of any_filter.h inserts in ascending order.)
 //
 // **Capacity.** capacity() = 96 % of the slots less 9 (half of them, in the smallest tables) distinct keys fit, in
 // practice always: 100,000 tables of 1 to 2.7 million buckets took theirs (test/erase_slow_test.cc). Random keys stash

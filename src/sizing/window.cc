@@ -84,8 +84,12 @@ double WindowShape::keys_for(double wanted) const {
 }
 
 WindowShape WindowShape::for_keys(const Request& request) {
-  WindowShape shape = sized(request);
-  shape.step = std::max<std::uint64_t>(1, request.keys / kWindow + (request.keys % kWindow != 0));
+  const std::uint64_t step = std::max<std::uint64_t>(1, request.keys / kWindow + (request.keys % kWindow != 0));
+  // Generations are whole: the rate is that of the keys that are really remembered.
+  Request whole = request;
+  if (request.max_bytes == 0 && request.bits_per_key == 0) whole.keys = WindowShape{.step = step}.window();
+  WindowShape shape = sized(whole);
+  shape.step = step;
   return shape;
 }
 

@@ -174,6 +174,15 @@ class Command(AdviseCase):
         self.assertEqual(self.follow(self.write("a.perhaps", lines(self.keys)))[3], "a.perhaps.perhaps")
 
 
+    def test_what_does_not_fit_is_not_advised(self):
+        for size in ["100", "200", "700"]:
+            advice = self.advise("keys.txt", "--max-bytes", size)
+            self.assertGreater(len(advice["not_ranked"]), 1)
+            for row in advice["ranked"]:
+                self.assertLessEqual(row["bytes"], int(size), row["family"])
+            self.follow("keys.txt", "--max-bytes", size)
+
+
 class Sampling(AdviseCase):
     """A sample stands for all keys: their number, the size of the filter, which queries are absent. Duplicates do not
     make it larger."""
@@ -235,7 +244,8 @@ class Refusals(AdviseCase):
             self.refused("keys.txt", "--saves", saves, says="--saves " + saves)
         for fpr in ["0", "1", "x"]:
             self.refused("keys.txt", "--fpr", fpr, says="--fpr " + fpr)
-        self.refused("keys.txt", "--sample", "0", says="--sample 0")
+        for sample in ["0", "999"]:  # fewer would be scaled up to figures that mean nothing
+            self.refused("keys.txt", "--sample", sample, says="--sample " + sample)
         self.refused("keys.txt", "--field", "9", says="keys.txt:1")
 
 

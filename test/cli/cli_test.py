@@ -316,6 +316,9 @@ class Refusals(Case):
             (["build", "-o", "x", "--filter", "fuse", "--arity", "5", "keys.txt"], "--arity 5: must be one of 3|4"),
             (["build", "-o", "x", "--filter", "fuse", "--guard-bits", "5", "keys.txt"],
              "--guard-bits: a fuse filter does not erase"),
+            (["build", "-o", "x", "--filter", "cuckoo", "--guard-bits", "17", "keys.txt"], "a number from 1 to 16"),
+            (["build", "-o", "x", "--filter", "cuckoo", "--memory", "1M", "keys.txt"], "--memory: a cuckoo filter"),
+            (["build", "-o", "x", "--filter", "ribbon", "--arity", "4", "keys.txt"], "--arity: a ribbon filter"),
             (["build", "-o", "x", "--filter", "ribbon", "--on-disk", "keys.txt"],
              "--on-disk: a ribbon filter is built in memory"),
             (["build", "-o", "x", "--filter", "scalable", "--max-bytes", "1M", "keys.txt"],
@@ -698,12 +701,57 @@ class Families(Case):
                 self.assertEqual(self.ok("query", "f", "keys"), lines(self.keys))
                 self.assertLess(len(self.run_perhaps("query", "f", "more").stdout.splitlines()), 10)
                 done = self.run_perhaps("remove", "f", "more")
-                self.assertIn(b"had never been added", done.stderr)
+                self.assertIn(b"were never added, or removed before", done.stderr)
         for family in ["line", "window", "fuse", "ribbon", "scalable"]:
             self.ok("build", "-o", "f", "--filter", family, "keys")
             before = self.read("f")
             self.refused("remove", "f", "more", says="a %s filter cannot forget a key" % family)
             self.assertEqual(self.read("f"), before)
+
+    def test_guards(self):
+        """What info and remove say of removing strangers is what happens: 3000 keys, 2000 strangers, 5 sigma; it is at
+        most the rate / 2^guards."""
+        self.write("strangers", lines(b"stranger %d" % i for i in range(2000)))
+        for family in ["counting", "cuckoo", "quotient"]:
+            for guards in [0, 3]:
+                with self.subTest((family, guards)):
+                    option = ["--guard-bits", str(guards)] if guards else []
+                    self.ok("build", "-o", "f", "--filter", family, "--fpr", "0.02", *option, "keys")
+                    d = self.json("info", "f")
+                    self.assertLessEqual(d["wrong_remove"], 0.02 / 2**guards * 1.01)
+                    self.assertFalse(d["needs_rebuild"])
+                    done = self.run_perhaps("remove", "f", "strangers", "--json")
+                    expected = 2000 * d["wrong_remove"]
+                    self.assertLess(abs(json.loads(done.stdout)["removed"] - expected), 5 * expected**0.5 + 1)
+                    said = int(done.stderr.split(b"one in ")[1].split()[0].replace(b",", b""))
+                    self.assertAlmostEqual(said * d["wrong_remove"], 1, delta=0.5 / said + 0.01)
+
+    def test_what_cannot_be_had_is_said(self):
+        for family in ["fuse", "ribbon", "quotient", "window"]:
+            done = self.run_perhaps("build", "-o", "f", "--filter", family, "--fpr", "1e-15", "keys")
+            self.assertIn("--fpr 1e-15 is out of reach of --filter " + family, done.stderr.decode())
+        guarded = ["build", "-o", "f", "--guard-bits", "16", "keys"]
+        done = self.run_perhaps(*guarded, "--filter", "quotient", "--fpr", "1e-12")
+        self.assertIn(b"--fpr 1e-12 is out of reach", done.stderr)
+        done = self.run_perhaps(*guarded, "--filter", "counting", "--fpr", "1e-9")
+        self.assertIn(b"--guard-bits 16 are out of reach", done.stderr)
+        for family in FAMILIES:
+            self.assertEqual(self.run_perhaps("build", "-o", "f", "--filter", family, "keys").stderr, b"", family)
+
+    def test_scalable_says_its_limit(self):
+        self.ok("build", "-o", "f", "--filter", "scalable", "--fpr", "2e-8", "keys")
+        self.assertEqual(self.json("info", "f")["more"]["fpr limit"], "2e-08")
+
+    def test_no_keys(self):
+        self.write("none", b"")
+        for family in FAMILIES:
+            self.ok("build", "-o", "f", "--filter", family, "none")
+            self.assertEqual(self.json("info", "f")["keys"], 0, family)
+            self.ok("build", "-o", "f", "--filter", family, "keys")
+            self.ok("build", "-o", "g", "--filter", family, "none", "keys", "none")
+            self.assertEqual(self.read("f"), self.read("g"), family)
+        self.ok("build", "-o", "f", "/proc/self/status")  # has no size either
+        self.assertGreater(self.json("info", "f")["keys"], 10)
 
     def test_add(self):
         for family in FAMILIES[:8]:
@@ -728,6 +776,10 @@ class Families(Case):
                 self.ok("build", "-o", "b", "--filter", family, "--keys-expected", "3000", "more")
                 self.ok("merge", "-o", "c", "a", "b")
                 self.assertEqual(self.ok("query", "c", "keys", "more"), lines(self.keys + self.more))
+                if family == "quotient":  # it has grown: what it is made for now
+                    d = self.json("info", "c")
+                    self.assertGreaterEqual(d["capacity"], 6000)
+                    self.assertLessEqual(d["fpr"], d["fpr_at_capacity"])
         self.ok("build", "-o", "a", "--filter", "cuckoo", "keys")
         self.refused("merge", "-o", "d", "a", "a", says="cannot be united")
 
@@ -736,6 +788,11 @@ class Families(Case):
         for family in ["fuse", "ribbon"]:
             self.ok("build", "-o", "f", "--filter", family, "many")
             self.ok("build", "-o", "g", "--filter", family, "--memory", "1M", "--threads", "1", "many")
+            self.assertEqual(self.read("f"), self.read("g"))
+            done = self.run_perhaps("build", "-o", "g", "--filter", family, "--memory", "1M", "many",
+                                    env={"TMPDIR": self.path("nowhere")})
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(b"nowhere cannot be made: No such file", done.stderr)
             self.assertEqual(self.read("f"), self.read("g"))
 
 
@@ -990,8 +1047,11 @@ class Sizes(Case):
 
     def test_far_out(self):
         for keys in ["1", "1e12", "9e18"]:
-            for row in self.json("size", "--keys", keys, "--fpr", "1e-9"):
-                self.assertGreater(row["bytes"], 0)
+            for fpr in ["1e-9", "0.01"]:
+                for row in self.json("size", "--keys", keys, "--fpr", fpr):
+                    self.assertGreater(row["bytes"], 0)
+                    self.assertGreaterEqual(row["above_limit"], 0, row)  # no filter can do with less
+                    self.assertLessEqual(row["fpr"], 1, row)
 
 
 class Bench(Case):

@@ -158,6 +158,37 @@ class Dedup(Case):
         self.dedup("--suspects", "dropped", stdin=b"a\n")
         self.assertEqual(self.read("dropped"), b"")
 
+    def test_a_refusal_leaves_the_suspects_alone(self):
+        self.write("a", b"x\n")
+        self.write("dropped", b"of the last time\n")
+        for args in [["missing"], ["--window", "1e18", "a"], ["--keys-expected", "1e17", "a"]]:
+            self.refused("dedup", "--suspects", "dropped", *args, says="")
+            self.refused("dedup", "--suspects", "new", *args, says="")
+        self.assertEqual(self.read("dropped"), b"of the last time\n")
+        with open(self.path("both"), "wb") as both:
+            done = subprocess.run([PERHAPS, "dedup", "--suspects", "both", "a"], cwd=self.folder, stdout=both,
+                                  stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"both: is standard output", done.stderr)
+
+    def test_an_endless_stream_ends_with_a_signal(self):
+        """Then all that was read is in one of the two outputs, and in the report."""
+        for args in [[], ["--window", "9"]]:
+            with subprocess.Popen([PERHAPS, "dedup", "--json", "--suspects", self.path("dropped"), *args],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+                p.stdin.write(b"a\na\nb\na\n")
+                p.stdin.flush()
+                self.assertEqual(p.stdout.readline() + p.stdout.readline(), b"a\nb\n")
+                while self.read("dropped") != b"a\na\n":  # before the end, as the lines that are kept
+                    time.sleep(0.01)
+                while p.poll() is None:
+                    p.send_signal(signal.SIGINT)
+                    time.sleep(0.02)
+                self.assertEqual(p.returncode, 128 + signal.SIGINT)
+                report = json.loads(p.stderr.read())
+                self.assertEqual((report["lines"], report["out"], report["dropped"]), (4, 2, 2))
+                p.stdin.close()
+
     def test_report(self):
         records = self.sample()
         self.write("a", lines(records))
@@ -183,10 +214,23 @@ class Dedup(Case):
             self.assertLessEqual(d["expected_wrong"], n / 100)
             self.assertGreater(d["expected_wrong"], 50)
 
+    def test_few_lines(self):
+        """Few lines are no reason to warn, and a window of few lines keeps the rate."""
+        for n in [1, 10, 900, 1100, 3000]:
+            self.write("a", lines(b"%d" % i for i in range(n)))
+            for args in [["a"], ["--window", "1", "a"], ["--window", "10", "a"], ["--window", "500", "a"]]:
+                _, d = self.report(*args)
+                self.assertLessEqual(d["fpr"], 1.1e-6, (n, args))
+
     def test_more_than_expected(self):
-        done = self.run_perhaps("dedup", "--for", "1h", "--keys-expected", "100", stdin=lines(self.sample()))
+        done = self.run_perhaps("dedup", "--for", "1h", "--keys-expected", "100", "--json",
+                                stdin=lines(self.sample()))
         self.assertEqual(done.returncode, 0)
-        self.assertIn(b"more lines came than were expected", done.stderr)
+        report, warning = done.stderr.decode().splitlines()
+        self.assertIn("more lines came than were expected (--keys-expected)", warning)
+        self.assertIn("a share of %.2g is dropped" % json.loads(report)["fpr"], warning)
+        done = self.run_perhaps("dedup", "--fpr", "1e-30", "--window", "100", stdin=lines(self.sample()))
+        self.assertIn(b"--fpr 1e-30 is out of reach", done.stderr)
 
     def test_refusals(self):
         self.write("a", b"x\n")
