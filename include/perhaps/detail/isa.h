@@ -1,6 +1,7 @@
 // The one place that asks what the *including* file is compiled for. Batch calls are dispatched at run time; a single
 // lookup is inlined (a call through a pointer measured 1.4 to 1.7 times the inlined probe), so it can only use what the
-// compiler was told it may use: -mavx2 or -march=... gives the AVX2 form, anything else the portable reference.
+// compiler was told it may use: -mavx2 or -march=... gives the AVX2 form, anything else the portable reference. The
+// ribbon has a form for SSE2, too, which every x86-64 has.
 //
 // `Here` is a template argument of every inline probe, so that a probe compiled for AVX2 and one that is not are
 // different functions to the linker. That holds for probes. Any other inline function, std::vector's as well, may carry
@@ -12,6 +13,8 @@
 
 #if defined(__AVX2__)
 #include <immintrin.h>
+#elif defined(__SSE2__)
+#include <emmintrin.h>
 #endif
 
 namespace perhaps::detail::isa {
@@ -52,6 +55,21 @@ struct WordBits {
   }
 };
 
+// Do `width` columns have the parities that the fingerprint says? `parities(i, j)`: of columns i .. i + 3 and j .. j + 3,
+// one bit each.  REQUIRES: width >= 4. The last four overlap those before.
+template <class Parities>
+[[gnu::always_inline]] inline bool ribbon_columns_equal(std::uint32_t width, std::uint32_t fingerprint,
+                                                        Parities parities) noexcept {
+  const auto equal = [&](std::uint32_t first, std::uint32_t second) __attribute__((always_inline)) {
+    return parities(first, second) == ((fingerprint >> first & 15) | (fingerprint >> second & 15) << 4);
+  };
+  const std::uint32_t last = width - 4;
+  if (width <= 8) return equal(0, last);
+  bool all = true;
+  for (std::uint32_t at = 0; at < width; at += 8) all &= equal(at < last ? at : last, at + 4 < last ? at + 4 : last);
+  return all;
+}
+
 #if defined(__AVX2__)
 struct Avx2 {
   // With p = x * salt_j >> 26: is bit p / 2 of word j (p even) or word j + 8 (p odd) of the line set, for all j?
@@ -72,7 +90,7 @@ struct Avx2 {
   }
 
   // Are the dot products of `low` with the block's columns and of `high` with those of the next, added up, the bits of
-  // the fingerprint?  REQUIRES: width >= 4. The last vectors overlap those before.
+  // the fingerprint?  REQUIRES: width >= 4
   [[gnu::always_inline]] static bool ribbon_equals(const std::byte* block, const std::byte* next, std::uint32_t width,
                                                    std::uint64_t low, std::uint64_t high,
                                                    std::uint32_t fingerprint) noexcept {
@@ -83,15 +101,10 @@ struct Avx2 {
       const __m256i there = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(next + std::uint64_t{8} * at));
       return _mm256_castsi256_ps(_mm256_xor_si256(_mm256_and_si256(here, lows), _mm256_and_si256(there, highs)));
     };
-    const auto equal = [&](std::uint32_t first, std::uint32_t second) __attribute__((always_inline)) {
-      return parities(products(first), products(second)) ==
-             ((fingerprint >> first & 15) | (fingerprint >> second & 15) << 4);
-    };
-    const std::uint32_t last = width - 4;
-    if (width <= 8) return equal(0, last);
-    bool all = true;
-    for (std::uint32_t at = 0; at < width; at += 8) all &= equal(at < last ? at : last, at + 4 < last ? at + 4 : last);
-    return all;
+    return ribbon_columns_equal(
+        width, fingerprint, [&](std::uint32_t i, std::uint32_t j) __attribute__((always_inline)) {
+          return parities(products(i), products(j));
+        });
   }
 
  private:
@@ -124,6 +137,38 @@ struct Avx2 {
   }
 };
 using Here = Avx2;
+#elif defined(__SSE2__)
+struct Sse2 {
+  // As that of Avx2.
+  [[gnu::always_inline]] static bool ribbon_equals(const std::byte* block, const std::byte* next, std::uint32_t width,
+                                                   std::uint64_t low, std::uint64_t high,
+                                                   std::uint32_t fingerprint) noexcept {
+    const __m128i lows = _mm_set1_epi64x(static_cast<long long>(low));
+    const __m128i highs = _mm_set1_epi64x(static_cast<long long>(high));
+    const auto products = [&](std::uint32_t at) __attribute__((always_inline)) {
+      const __m128i here = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + std::uint64_t{8} * at));
+      const __m128i there = _mm_loadu_si128(reinterpret_cast<const __m128i*>(next + std::uint64_t{8} * at));
+      return _mm_castsi128_ps(_mm_xor_si128(_mm_and_si128(here, lows), _mm_and_si128(there, highs)));
+    };
+    // Four columns, folded to the upper 16 of 32 bits each.
+    const auto four = [&](std::uint32_t at) __attribute__((always_inline)) {
+      const __m128 a = products(at);
+      const __m128 b = products(at + 2);
+      const __m128i folded = _mm_castps_si128(_mm_xor_ps(_mm_shuffle_ps(a, b, 0x88), _mm_shuffle_ps(a, b, 0xdd)));
+      return _mm_srai_epi32(_mm_xor_si128(folded, _mm_slli_epi32(folded, 16)), 16);
+    };
+    return ribbon_columns_equal(
+        width, fingerprint, [&](std::uint32_t i, std::uint32_t j) __attribute__((always_inline)) {
+          __m128i sum = _mm_packs_epi32(four(i), four(j));
+          sum = _mm_xor_si128(sum, _mm_slli_epi16(sum, 8));
+          sum = _mm_xor_si128(sum, _mm_slli_epi16(sum, 4));
+          sum = _mm_xor_si128(sum, _mm_slli_epi16(sum, 2));
+          sum = _mm_xor_si128(sum, _mm_slli_epi16(sum, 1));
+          return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(sum, _mm_setzero_si128())));
+        });
+  }
+};
+using Here = Sse2;
 #else
 using Here = Portable;
 #endif
