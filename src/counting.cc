@@ -48,7 +48,8 @@ void query(CountingShape shape, const std::byte* table, Source source, std::size
   const auto ask_all = [&](auto counter_bits) {
     constexpr unsigned kBits = decltype(counter_bits)::value;
     loops::query_loop(
-        source, count, answers, ahead, [=](std::uint64_t h) { return Layout::line_of(shape, h) * (16 * kBits); },
+        source, count, answers, ahead, shape.bytes(),
+        [=](std::uint64_t h) { return Layout::line_of(shape, h) * (16 * kBits); },
         [=](std::uint64_t where) { detail::prefetch_read(table + where); },
         [=](std::uint64_t where, std::uint64_t h) {
           const Layout::Probes probe(h);
@@ -64,7 +65,8 @@ void query(CountingShape shape, const std::byte* table, Source source, std::size
 template <class Source>
 void insert(CountingShape shape, std::byte* table, Source source, std::size_t count, bool ahead) noexcept {
   loops::insert_loop(
-      source, count, ahead, [=](std::uint64_t h) { return Layout::line_of(shape, h) * shape.line_bytes(); },
+      source, count, ahead, shape.bytes(),
+      [=](std::uint64_t h) { return Layout::line_of(shape, h) * shape.line_bytes(); },
       [=](std::uint64_t where) { detail::prefetch_write(table + where); },
       [=](std::uint64_t, std::uint64_t h) { Layout::insert(shape, table, h); });
 }

@@ -39,7 +39,7 @@ MAY_INCLUDE = {
     "plugins/redis": ["perhaps/", "format/", "redis/"],
     "examples": ["perhaps/"],
 }
-STANDARD_WITH_DOT = {"immintrin.h", "arm_neon.h"}
+STANDARD_WITH_DOT = {"emmintrin.h", "immintrin.h", "arm_neon.h"}
 
 
 def error(path, line, text):

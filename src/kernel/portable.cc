@@ -17,14 +17,14 @@ template <class L, class Source>
 void query(typename L::Shape shape, const std::byte* table, Source source, std::size_t count, std::uint64_t* answers,
            bool ahead) noexcept {
   query_loop(
-      source, count, answers, ahead, kNoPlace, [=](std::uint64_t h) { L::prefetch(shape, table, h); },
+      source, count, answers, ahead, shape.bytes(), kNoPlace, [=](std::uint64_t h) { L::prefetch(shape, table, h); },
       [=](std::uint64_t, std::uint64_t h) { return L::template may_contain<detail::isa::Portable>(shape, table, h); });
 }
 
 template <class L, class Source>
 void insert(typename L::Shape shape, std::byte* table, Source source, std::size_t count, bool ahead) noexcept {
   insert_loop(
-      source, count, ahead, kNoPlace, [=](std::uint64_t h) { L::prefetch(shape, table, h); },
+      source, count, ahead, shape.bytes(), kNoPlace, [=](std::uint64_t h) { L::prefetch(shape, table, h); },
       [=](std::uint64_t, std::uint64_t h) { L::insert(shape, table, h); });
 }
 

@@ -97,7 +97,8 @@ template <class Source, class Probes>
 HWY_INLINE void line_query_as(LineShape shape, const std::byte* table, Source source, std::size_t count,
                               std::uint64_t* answers, bool ahead, Probes probes) {
   query_loop(
-      source, count, answers, ahead, [=](std::uint64_t h) { return LineLayout::line_of(shape, h) * kLineBytes; },
+      source, count, answers, ahead, shape.bytes(),
+      [=](std::uint64_t h) { return LineLayout::line_of(shape, h) * kLineBytes; },
       [=](std::uint64_t where) { detail::prefetch_read(table + where); },
       [=](std::uint64_t where, std::uint64_t h) HWY_ATTR {
         const Words d;
@@ -117,7 +118,7 @@ template <class Source, class Probes>
 HWY_INLINE void line_insert_as(LineShape shape, std::byte* table, Source source, std::size_t count, bool ahead,
                                Probes probes) {
   insert_loop(
-      source, count, ahead, [=](std::uint64_t h) { return LineLayout::line_of(shape, h) * kLineBytes; },
+      source, count, ahead, shape.bytes(), [=](std::uint64_t h) { return LineLayout::line_of(shape, h) * kLineBytes; },
       [=](std::uint64_t where) { detail::prefetch_write(table + where); },
       [=](std::uint64_t where, std::uint64_t h) HWY_ATTR {
         const Words d;
@@ -159,7 +160,7 @@ template <class Source>
 void block_query(BlockShape shape, const std::byte* table, Source source, std::size_t count, std::uint64_t* answers,
                  bool ahead) noexcept {
   query_loop(
-      source, count, answers, ahead,
+      source, count, answers, ahead, shape.bytes(),
       [=](std::uint64_t h) { return BlockLayout::block_of(shape, h) * BlockLayout::kBlockBytes; },
       [=](std::uint64_t where) { detail::prefetch_read(table + where); },
       [=](std::uint64_t where, std::uint64_t h) HWY_ATTR {
@@ -178,7 +179,8 @@ void block_query(BlockShape shape, const std::byte* table, Source source, std::s
 template <class Source>
 void block_insert(BlockShape shape, std::byte* table, Source source, std::size_t count, bool ahead) noexcept {
   insert_loop(
-      source, count, ahead, [=](std::uint64_t h) { return BlockLayout::block_of(shape, h) * BlockLayout::kBlockBytes; },
+      source, count, ahead, shape.bytes(),
+      [=](std::uint64_t h) { return BlockLayout::block_of(shape, h) * BlockLayout::kBlockBytes; },
       [=](std::uint64_t where) { detail::prefetch_write(table + where); },
       [=](std::uint64_t where, std::uint64_t h) HWY_ATTR {
         const Words d;
@@ -376,9 +378,9 @@ HWY_INLINE Lane ribbon_products(const std::byte* block, const std::byte* next, s
 }
 
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-// Which keys of a full group have the columns first.. first + 7 that they want? Parities are folded for four keys in one
-// vector: halves of 32 bits, then of 16 from two keys, then bytes from four, whose sign bits are put in the order of
-// keys and columns.
+// Which keys of a full group have the columns first .. first + 7 that they want? Parities are folded for four keys in
+// one vector: halves of 32 bits, then of 16 from two keys, then bytes from four, whose sign bits are put in the order
+// of keys and columns.
 template <class Columns>
 HWY_INLINE std::uint64_t ribbon_equals_eight(const RibbonGroup& group, std::uint32_t first, Columns columns,
                                              const RibbonGroup* asked) {

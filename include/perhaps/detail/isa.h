@@ -55,8 +55,8 @@ struct WordBits {
   }
 };
 
-// Do `width` columns have the parities that the fingerprint says? `parities(i, j)`: of columns i .. i + 3 and j .. j + 3,
-// one bit each.  REQUIRES: width >= 4. The last four overlap those before.
+// Do `width` columns have the parities that the fingerprint says? `parities(i, j)`: of columns i .. i + 3 and
+// j .. j + 3, one bit each.  REQUIRES: width >= 4. The last four overlap those before.
 template <class Parities>
 [[gnu::always_inline]] inline bool ribbon_columns_equal(std::uint32_t width, std::uint32_t fingerprint,
                                                         Parities parities) noexcept {
