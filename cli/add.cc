@@ -53,6 +53,8 @@ int run(Options& options) {
     });
   }
   record.keys += asked;
+  const bool grown = filter->record().capacity > record.capacity;
+  record.capacity = std::max(record.capacity, filter->record().capacity);
   save_filter(*filter, options.filter, record);
   file.lock.release();
 
@@ -61,10 +63,12 @@ int run(Options& options) {
     Json json;
     json.add("file", options.filter).add("given", asked).add("added", added).add("present", asked - added);
     json.add("keys", record.keys).add("keys_distinct", d.keys_estimated).add("fill", d.fill).add("fpr", d.fpr);
+    json.add("grown", grown);
     Out().write(json.text() + "\n");
   } else {
-    Out().write(fmt::format("{}: {} added, {} looked present; {} keys now, fpr {}\n", options.filter, grouped(added),
-                            grouped(asked - added), grouped(record.keys), percent(d.fpr)));
+    Out().write(fmt::format("{}: {} added, {} looked present; {} keys now, fpr {}{}\n", options.filter, grouped(added),
+                            grouped(asked - added), grouped(record.keys), percent(d.fpr),
+                            grown ? fmt::format("; it has grown, for {} keys", grouped(record.capacity)) : ""));
   }
   warn_if_saturated(options.filter, d, record);
   return kYes;

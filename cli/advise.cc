@@ -69,7 +69,7 @@ struct Need {
   std::string (*why_not)(const Family&);
 };
 
-// A scalable filter adds a link; merged quotient filters become a larger one.
+// A scalable filter adds a link; a quotient filter becomes a larger one, and its rate higher.
 bool never_full(const Family& f) { return f.name == "scalable" || f.name == "quotient"; }
 
 constexpr Need kNeeds[] = {
@@ -216,7 +216,7 @@ struct Candidate {
     std::string text = family->grows ? "add" : "-";
     if (family->erases) text += ", delete";
     if (family->merges) text += ", merge";
-    if (never_full(*family)) text += family->name == "quotient" ? ", grow by merge" : ", grow";
+    if (never_full(*family)) text += ", grow";
     if (family->name == "window") text += "; forgets";
     return text;
   }
@@ -701,8 +701,8 @@ Command::Run advise_command(CLI::App& app) {
   app.add_option_function<std::string>(
          "--needs", [options](const std::string& given) { parse_needs(given, options->needs); },
          "What the filter must be able to do, some of add (more keys later), delete, merge, grow (past the keys it was "
-         "made for: a scalable filter keeps its rate then, a quotient filter grows when it is merged, and its rate "
-         "with it), separated by commas")
+         "made for: a scalable filter keeps its rate then, that of a quotient filter grows with it), separated by "
+         "commas")
       ->type_name("LIST");
   app.add_option_function<std::string>(
          "--saves",

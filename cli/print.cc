@@ -266,6 +266,8 @@ void catch_signals() {
     ::sigaction(signal, nullptr, &old);
     if (old.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);  // no SA_RESTART: a blocked read returns
   }
+  // Past the limit of file sizes a write fails, and the message says why.
+  ::signal(SIGXFSZ, SIG_IGN);
   // A file that shrinks while it is mapped takes its pages away.
   struct sigaction bus {};
   bus.sa_handler = [](int) {

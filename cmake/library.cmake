@@ -22,8 +22,8 @@ if(PROJECT_IS_TOP_LEVEL AND CMAKE_CXX_COMPILER_ID STREQUAL Clang)
     <optional> <span> <string> <string_view> <vector> "include/perhaps/format.h")
 endif()
 if(PERHAPS_TESTS AND CMAKE_CXX_FLAGS MATCHES "fsanitize=address")
-  # Every family meets every hasher in these: optimised, they take a fourth of the time to compile the library. Not under
-  # ThreadSanitizer, whose tests then run longer than was saved.
+  # Every family meets every hasher in these: optimised, they take a fourth of the time to compile the library. Not
+  # under ThreadSanitizer, whose tests then run longer than was saved.
   set_source_files_properties(src/any_filter.cc src/container.cc PROPERTIES
     COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
 endif()

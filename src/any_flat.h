@@ -141,29 +141,14 @@ class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
   Flat<L, H>& filter() noexcept { return this->held_; }
   void add_to_record(std::uint64_t keys) noexcept { this->record_.keys += keys; }
 
-  std::size_t insert(std::span<const Bytes> keys) override {
-    std::size_t count = keys.size();
-    if constexpr (FillingLayout<L>) {
-      count = this->held_.insert(keys);
-    } else {
-      this->held_.insert(keys);
-    }
-    this->record_.keys += count;
-    return count;
-  }
+  std::size_t insert(std::span<const Bytes> keys) override { return insert_all(keys); }
   std::size_t insert_digests(std::span<const std::uint64_t> digests) override {
     std::size_t count = 0;
     in_digests(this->held_.hasher(), digests, [&](auto some) {
-      std::size_t went_in = some.size();
-      if constexpr (FillingLayout<L>) {
-        went_in = this->held_.insert(some);
-      } else {
-        this->held_.insert(some);
-      }
+      const std::size_t went_in = insert_all(some);
       count += went_in;
       return went_in == some.size();
     });
-    this->record_.keys += count;
     return count;
   }
 
@@ -246,6 +231,31 @@ class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
   }
 
  private:
+  // Keys or digests; how many went in.
+  template <class T>
+  std::size_t insert_all(std::span<const T> some) {
+    std::size_t count = some.size();
+    if constexpr (FillingLayout<L>) {
+      count = this->held_.insert(some);
+      if constexpr (std::same_as<L, QuotientLayout>) {
+        while (count < some.size() && grow()) count += this->held_.insert(some.subspan(count));
+      }
+    } else {
+      this->held_.insert(some);
+    }
+    this->record_.keys += count;
+    return count;
+  }
+  // Twice the buckets, for a bit of the remainders; false if none is left.
+  bool grow() requires std::same_as<L, QuotientLayout> {
+    auto shape = this->held_.shape().grown_for(this->held_.shape().capacity() + 1);
+    if (!shape) return false;
+    auto larger = resize(this->held_.view(), *shape);
+    if (!larger) return false;
+    this->record_.capacity = shape->capacity();
+    this->hold(*std::move(larger));
+    return true;
+  }
   Result<View> same_type(const AnyFilter& other) const {
     if (const auto* probe = dynamic_cast<const FlatProbe<L, H>*>(other.digests())) return probe->view();
     const Description theirs = other.describe();

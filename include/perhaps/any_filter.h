@@ -108,7 +108,8 @@ struct ErasedCounts {
 // the smaller of the two. What a family cannot do is refused as `unsupported`.
 class PERHAPS_API AnyMutable : public AnyOwner {
  public:
-  // How many went in: fewer than there are if it is full. Throws std::bad_alloc if it grows.
+  // How many went in: fewer than there are if it is full. A scalable filter grows and keeps its rate; a quotient filter
+  // grows, and its rate with it, as long as it has bits to give. Throws std::bad_alloc.
   [[nodiscard]] virtual std::size_t insert(std::span<const Bytes> keys) = 0;
   [[nodiscard]] virtual std::size_t insert_digests(std::span<const std::uint64_t> digests) = 0;
   virtual Result<ErasedCounts> erase_digests(std::span<const std::uint64_t> digests) = 0;

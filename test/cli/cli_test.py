@@ -763,11 +763,32 @@ class Families(Case):
             self.refused("add", "f", "more", says="a %s filter takes no more keys" % family)
 
     def test_full(self):
-        for family in ["cuckoo", "quotient"]:
-            self.ok("build", "-o", "f", "--filter", family, "keys")
-            before = self.read("f")
-            self.refused("add", "f", "more", says="f: full after")
-            self.assertEqual(self.read("f"), before)
+        self.ok("build", "-o", "f", "--filter", "cuckoo", "keys")
+        before = self.read("f")
+        self.refused("add", "f", "more", says="f: full after")
+        self.assertEqual(self.read("f"), before)
+
+    def test_quotient_grows(self):
+        """A full quotient filter takes more keys and says so; its rate grows with them."""
+        self.ok("build", "-o", "f", "--filter", "quotient", "keys")
+        before = self.json("info", "f")
+        self.assertIn(b"it has grown, for ", self.ok("add", "f", "more"))
+        self.assertEqual(self.ok("query", "f", "keys", "more"), lines(self.keys + self.more))
+        after = self.json("info", "f")
+        self.assertGreaterEqual(after["capacity"], after["keys"])
+        self.assertGreater(after["fpr"], before["fpr"])
+        self.assertLessEqual(after["fpr"], after["fpr_at_capacity"])
+        self.ok("remove", "f", "more")
+        self.assertEqual(self.ok("query", "f", "keys"), lines(self.keys))
+        self.assertFalse(self.json("add", "f", "more")["grown"])
+
+    def test_a_limit_on_file_sizes(self):
+        """A write that may not be is an error with a message, not the end of the process."""
+        self.write("many", lines(b"%d" % i for i in range(600_000)))
+        done = subprocess.run(["sh", "-c", 'ulimit -f 100 && exec "$@"', "sh", PERHAPS, "build", "--filter", "fuse",
+                               "--memory", "1M", "-o", self.path("f"), self.path("many")], capture_output=True)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"File too large", done.stderr)
 
     def test_merge(self):
         for family in ["counting", "quotient", "scalable"]:
