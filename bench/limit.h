@@ -1,6 +1,6 @@
 // The limit: our mixer, then one load from a random 64-byte line of a table of the same size, in the same kind of
-// memory, with the prefetch distance that measures best on this table. Nothing that looks a key up in a random line can
-// be faster; what a filter takes beyond it is its own arithmetic.
+// memory, asked for as far ahead, and once or twice, as measures best on this table. Nothing that looks a key up in a
+// random line can be faster; what a filter takes beyond it is its own arithmetic.
 //
 // For filters that read several lines a key, at least so many: the further ones follow the first at a distance of 16
 // KiB, so that they are lines of other 4 KiB pages and mostly of the same huge page.
@@ -35,16 +35,16 @@ class LimitOf : public Asking<LimitOf<kReads>, std::uint64_t> {
   void clear() override { std::memset(memory_.data(), 2, memory_.size()); }
   void build(Keys keys, unsigned) override {
     if (!tuned_) tune(keys.first(std::min<std::size_t>(keys.size(), std::size_t{1} << 20)));
-    writes_ ? write(keys) : keep(sum(keys, distance_, mixed));
+    writes_ ? write(keys) : keep(sum(keys, ahead_, mixed));
   }
   bool has(Form form) const override { return !writes_ && Base::has(form); }
 
   std::uint64_t ask(Form form, Keys keys) const override {
     switch (form) {
       case Form::batch:
-        return sum(keys, distance_, mixed);
+        return sum(keys, ahead_, mixed);
       case Form::digests:
-        return sum(keys, distance_, plain);
+        return sum(keys, ahead_, plain);
       default:
         return Base::ask(form, keys);
     }
@@ -58,15 +58,15 @@ class LimitOf : public Asking<LimitOf<kReads>, std::uint64_t> {
     std::array<const std::byte*, 64> at;
     for (std::size_t i = 0; i < keys.size(); ++i) {
       at[i] = memory_.data() + detail::scale(mixed(keys[i]), lines_) * kLineBytes;
-      if (distance_ != 0) prefetch(at[i]);
+      if (ahead_.first != 0) prefetch(at[i]);
     }
     std::uint64_t result = 0;
     for (std::size_t i = 0; i < keys.size(); ++i) result |= bits(at[i]) << i;
     return result;
   }
   // Here so that has() knows them; ask() runs over the whole span instead of column by column.
-  std::uint64_t batch(Keys keys) const { return sum(keys, distance_, mixed); }
-  std::uint64_t digests(Keys keys) const { return sum(keys, distance_, plain); }
+  std::uint64_t batch(Keys keys) const { return sum(keys, ahead_, mixed); }
+  std::uint64_t digests(Keys keys) const { return sum(keys, ahead_, plain); }
 
  private:
   static constexpr std::size_t kRing = 128;
@@ -84,24 +84,31 @@ class LimitOf : public Asking<LimitOf<kReads>, std::uint64_t> {
     for (unsigned i = 1; i < kReads; ++i) detail::prefetch_read(line + i * kApart);
   }
 
+  // How many keys before its turn a line is asked for: 0, not at all; and for the second time.
+  struct Ahead {
+    std::size_t first = 0;
+    std::size_t second = 0;
+  };
+
   template <class Mix>
-  std::uint64_t sum(Keys keys, std::size_t distance, Mix mix) const {
+  std::uint64_t sum(Keys keys, Ahead ahead, Mix mix) const {
     const auto line_of = [table = memory_.data(), lines = lines_, mix](std::uint64_t key) {
       return table + detail::scale(mix(key), lines) * kLineBytes;
     };
     const auto bit = [](const std::byte* line) { return bits(line); };
     const auto ask = [](const std::byte* line) { prefetch(line); };
     std::uint64_t result = 0;
-    if (distance == 0) {
+    if (ahead.first == 0) {
       for (const std::uint64_t key : keys) result += bit(line_of(key));
       return result;
     }
     std::array<const std::byte*, kRing> ring;
-    const std::size_t primed = std::min(distance, keys.size());
+    const std::size_t primed = std::min(ahead.first, keys.size());
     for (std::size_t i = 0; i < primed; ++i) ask(ring[i] = line_of(keys[i]));
     std::size_t i = 0;
-    for (; i + distance < keys.size(); ++i) {
-      ask(ring[(i + distance) % kRing] = line_of(keys[i + distance]));
+    for (; i + ahead.first < keys.size(); ++i) {
+      ask(ring[(i + ahead.first) % kRing] = line_of(keys[i + ahead.first]));
+      if (ahead.second != 0) ask(ring[(i + ahead.second) % kRing]);
       result += bit(ring[i % kRing]);
     }
     for (; i < keys.size(); ++i) result += bit(ring[i % kRing]);
@@ -112,11 +119,12 @@ class LimitOf : public Asking<LimitOf<kReads>, std::uint64_t> {
     std::byte* const table = memory_.data();
     const auto at = [&](std::size_t i) { return table + detail::scale(mixed(keys[i]), lines_) * kLineBytes; };
     std::array<std::byte*, kRing> ring;
-    const std::size_t primed = std::min(distance_, keys.size());
+    const std::size_t primed = std::min(ahead_.first, keys.size());
     for (std::size_t i = 0; i < primed; ++i) detail::prefetch_write(ring[i] = at(i));
     std::size_t i = 0;
-    for (; i + distance_ < keys.size(); ++i) {
-      detail::prefetch_write(ring[(i + distance_) % kRing] = at(i + distance_));
+    for (; i + ahead_.first < keys.size(); ++i) {
+      detail::prefetch_write(ring[(i + ahead_.first) % kRing] = at(i + ahead_.first));
+      if (ahead_.second != 0) detail::prefetch_write(ring[(i + ahead_.second) % kRing]);
       detail::set_bits<std::uint64_t>(ring[i % kRing], 4);
     }
     for (; i < keys.size(); ++i) detail::set_bits<std::uint64_t>(ring[i % kRing], 4);
@@ -124,13 +132,15 @@ class LimitOf : public Asking<LimitOf<kReads>, std::uint64_t> {
 
   void tune(Keys keys) {
     double best = std::numeric_limits<double>::infinity();
-    for (const std::size_t distance : {0u, 8u, 16u, 24u, 32u, 48u, 64u, 96u}) {
-      if (writes_ && distance == 0) continue;
-      double fastest = std::numeric_limits<double>::infinity();
-      for (int i = 0; i < 5; ++i) {
-        fastest = std::min(fastest, seconds([&] { keep(sum(keys, distance, mixed)); }));
+    for (const std::size_t first : {0u, 8u, 16u, 24u, 32u, 48u, 64u, 96u}) {
+      if (writes_ && first == 0) continue;
+      for (const Ahead ahead : {Ahead{first, 0}, Ahead{first, first - std::min<std::size_t>(first, 16)}}) {
+        double fastest = std::numeric_limits<double>::infinity();
+        for (int i = 0; i < 5; ++i) {
+          fastest = std::min(fastest, seconds([&] { keep(sum(keys, ahead, mixed)); }));
+        }
+        if (fastest < best) best = fastest, ahead_ = ahead;
       }
-      if (fastest < best) best = fastest, distance_ = distance;
     }
     tuned_ = true;
   }
@@ -139,7 +149,7 @@ class LimitOf : public Asking<LimitOf<kReads>, std::uint64_t> {
   Memory memory_;
   bool writes_;
   bool tuned_ = false;
-  std::size_t distance_ = 0;
+  Ahead ahead_;
 };
 using Limit = LimitOf<1>;
 
