@@ -145,6 +145,17 @@ TEST(Kernel, RowsAgreeOnALargeTable) {
   });
 }
 
+// From 64 MiB on the loops ask for each place twice.
+TEST(Kernel, RowsAgreeBehindTheCaches) {
+  const LineShape line{.lines = 1'048'583, .probes = 8};
+  const BlockShape block{.blocks = 2'097'169};
+  with_every_kernel([&](const kernel::Row& row) {
+    SCOPED_TRACE(row.isa);
+    ASSERT_NO_FATAL_FAILURE(expect_equal<LineLayout>(line, From::digests, 1'000, true, 0));
+    ASSERT_NO_FATAL_FAILURE(expect_equal<BlockLayout>(block, From::integers, 1'000, true, 32));
+  });
+}
+
 // The inlined single lookups, in both forms that this file's compiler flags allow, and the shared ones.
 template <class L>
 void expect_single_equal(typename L::Shape shape) {
