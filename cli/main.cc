@@ -124,8 +124,9 @@ constexpr Command kCommands[] = {
      kQuery, &query_command},
     {"add", "add keys to a filter file",
      "Writes a new file with the old keys and the new ones, which replaces the old file when it is whole. A second "
-     "add to the same file waits for the first. A filter "
-     "that is given many more keys than it was made for answers perhaps too often: add warns of that.",
+     "add to the same file waits for the first. A filter that is given many more keys than it was made for answers "
+     "perhaps too often: add warns of that. A full cuckoo filter is left as it was; a quotient filter grows, and its "
+     "rate with it.",
      kAdd, &add_command},
     {"remove", "take keys out of a filter file",
      "For counting, cuckoo and quotient filters. Remove only keys that were added: a key that was never added is "

@@ -278,16 +278,6 @@ HWY_INLINE std::uint64_t sign_bits(Lane v) {
   return bits[0];
 #endif
 }
-HWY_INLINE std::uint32_t half_sign_bits(hn::Vec<Halves> v) {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
-  return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(v.raw)));
-#else
-  std::uint8_t bits[8] = {};
-  const hn::RebindToSigned<Halves> d;
-  hn::StoreMaskBits(d, hn::Lt(hn::BitCast(d, v), hn::Zero(d)), bits);
-  return bits[0];
-#endif
-}
 
 // A key that the first front bumps.
 HWY_NOINLINE void ribbon_place_one(const RibbonShape& shape, const std::byte* table, std::size_t i,
@@ -447,6 +437,13 @@ HWY_INLINE std::uint64_t ribbon_equals(RibbonGroup* group, std::size_t size, Col
   return word;
 }
 #else
+HWY_INLINE std::uint32_t half_sign_bits(hn::Vec<Halves> v) {
+  std::uint8_t bits[8] = {};
+  const hn::RebindToSigned<Halves> d;
+  hn::StoreMaskBits(d, hn::Lt(hn::BitCast(d, v), hn::Zero(d)), bits);
+  return bits[0];
+}
+
 // The parities of two vectors of words, one bit each.
 HWY_INLINE std::uint32_t parities(Lane first, Lane second) {
   const Halves half;
