@@ -1,6 +1,7 @@
 # Two commands: `make run` shows what it does, `make test` proves it. Both install what is missing first.
 .DEFAULT_GOAL := help
-.PHONY: help run redis test bench bench-redis test-valkey test-defrag bench-lsm soak fuzz install deb format lint clean
+.PHONY: help run redis test bench bench-redis test-valkey test-defrag bench-lsm soak fuzz install deb doc abi
+.PHONY: format lint clean
 
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
@@ -21,10 +22,12 @@ help:
 	@echo 'make test-valkey, make test-defrag  the suite of the Redis module on Valkey 8, on a Redis 8 that defragments'
 	@echo 'make bench-redis  what the Redis module costs, and what its batches gain'
 	@echo 'make bench-lsm  real databases with and without filters, reads counted      BENCH_ARGS=...'
-	@echo 'make soak     the long tests, and the ARM kernels under qemu'
+	@echo 'make soak     the long tests, and the library on other machines under qemu'
 	@echo 'make fuzz     every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make install  library, headers and tool under PREFIX=$(PREFIX), below DESTDIR'
-	@echo 'make deb      a Debian package in build/deb'
+	@echo 'make deb      the Debian packages in build/deb, and what lintian says of them'
+	@echo 'make doc      the API reference, build/doc/html/index.html; a symbol without a sentence is an error'
+	@echo 'make abi      is this library compatible with the last release?'
 	@echo 'make format   clang-format everything;  make lint  clang-format and clang-tidy as errors'
 
 run:
@@ -56,7 +59,8 @@ test-valkey test-defrag: test-%:
 	@cmake --build build/release --target perhaps-redis
 	@server=$$(scripts/fetch-redis $*) && export PERHAPS_REDIS_SERVER=$$server \
 	  PERHAPS_REDIS_MODULE=$(CURDIR)/build/release/perhaps-redis.so && \
-	  for suite in surface persistence own_types hostile cluster $(if $(filter defrag,$*),defrag); do \
+	  for suite in surface persistence own_types hostile budget replay valkey_bloom cluster \
+	    $(if $(filter defrag,$*),defrag); do \
 	    python3 test/redis/$${suite}_test.py || exit 1; done
 
 bench-redis:
@@ -91,9 +95,15 @@ install:
 
 deb:
 	@scripts/setup deb
-	@test -f build/release/build.ninja || cmake --preset release -DPERHAPS_TESTS=OFF >/dev/null
-	@cmake --build build/release
-	@cpack --config build/release/CPackConfig.cmake -B build/deb
+	@scripts/build-deb build/deb
+
+doc:
+	@scripts/setup doc
+	@scripts/build-doc
+
+abi:
+	@scripts/setup abi
+	@scripts/check-abi
 
 format:
 	@scripts/setup lint

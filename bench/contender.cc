@@ -1,4 +1,4 @@
-// The way into a module of contenders from outside the tree.
+// The entry point of a module of contenders from outside the source tree.
 #include "contender.h"
 
 extern "C" __attribute__((visibility("default"))) perhaps::bench::Contenders perhaps_bench_contenders() {

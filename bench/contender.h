@@ -1,6 +1,6 @@
 // What the bench measures: a filter, a set, or the bare memory access that bounds them all.
 //
-// To measure something else, write one file: a class with probe() and, if it has them, mask() and batch(); a Register;
+// To measure something else, write one file: a class with probe() and, if they exist, mask() and batch(); a Register;
 // and `make bench CONTENDERS=dir`. Loops are instantiated for the class, so a probe is inlined as in the program of a
 // user, and the bench makes one virtual call per round.
 //
@@ -47,13 +47,13 @@ class Contender {
   virtual std::uint64_t bytes() const = 0;
   // The false-positive rate its own formula promises after `keys` keys; 0 if it makes no mistakes, or promises nothing.
   virtual double fpr(std::uint64_t) const { return 0; }
-  // The standard deviation of that rate from one filter to the next, if it is known. Where it is, a measured rate more
-  // than five standard deviations off is an error and no speed is printed.
+  // The standard deviation of that rate from one filter to the next, 0 if unknown. If it is known, a measured rate that
+  // is more than five standard deviations off is an error, and no speed is printed.
   virtual double fpr_spread(std::uint64_t) const { return 0; }
 
   virtual void clear() = 0;
   virtual void build(Keys keys, unsigned threads) = 0;
-  // Takes keys out again that are in, where it can; build() without clear() then puts them back.
+  // Erases keys that were inserted, if erases(); build() without clear() then inserts them again.
   virtual bool erases() const { return false; }
   virtual void erase(Keys) {}
   virtual bool has(Form form) const = 0;
@@ -61,7 +61,7 @@ class Contender {
   virtual std::uint64_t ask(Form form, Keys keys) const = 0;
 };
 
-// Unknown to the compiler, so that what is masked with it still has to be computed.
+// Opaque to the compiler, so that a value masked with it still has to be computed.
 inline std::uint64_t opaque_zero() {
   static volatile std::uint64_t zero = 0;
   return zero;
@@ -149,7 +149,7 @@ enum class Kind { limit, ours, native, peer };
 // Contenders of one group are in the same tables, and in no others.
 //   ""        Bloom filters around 1 %, sets
 //   "static"  built once from all keys; 0.39 % = 2^-8, for comparison
-//   "mutable" keys can be taken out, grow old, or be more than expected
+//   "mutable" keys can be erased, expire, or outnumber the expectation
 inline constexpr std::array kGroups{"", "static", "mutable"};
 
 struct About {
@@ -160,7 +160,7 @@ struct About {
   std::uint64_t max_keys = UINT64_MAX;        // more would take too much memory or time
   std::uint64_t max_quick_keys = UINT64_MAX;  // the same for --quick
   bool headline = false;                      // ours: print it against every peer
-  bool slow_build = false;                    // built once, not once a round
+  bool slow_build = false;                    // built once, not once per round
 };
 
 template <class Key>

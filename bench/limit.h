@@ -1,8 +1,8 @@
 // The limit: our mixer, then one load from a random 64-byte line of a table of the same size, in the same kind of
-// memory, asked for as far ahead, and once or twice, as measures best on this table. Nothing that looks a key up in a
+// memory, prefetched as far ahead, and once or twice, as measures best on this table. Nothing that looks a key up in a
 // random line can be faster; what a filter takes beyond it is its own arithmetic.
 //
-// For filters that read several lines a key, at least so many: the further ones follow the first at a distance of 16
+// For filters that read several lines per key, at least as many: the further ones follow the first at a distance of 16
 // KiB, so that they are lines of other 4 KiB pages and mostly of the same huge page.
 #pragma once
 #include <cstring>
@@ -31,7 +31,7 @@ class LimitOf : public Asking<LimitOf<kReads>, std::uint64_t> {
   }
 
   std::uint64_t bytes() const override { return memory_.size(); }
-  // Touched, so that every page is there; the low bit of each line is not set and all answers are *no*.
+  // Touched, so that every page is resident; the low bit of each line is clear, so all answers are *no*.
   void clear() override { std::memset(memory_.data(), 2, memory_.size()); }
   void build(Keys keys, unsigned) override {
     if (!tuned_) tune(keys.first(std::min<std::size_t>(keys.size(), std::size_t{1} << 20)));
@@ -84,7 +84,7 @@ class LimitOf : public Asking<LimitOf<kReads>, std::uint64_t> {
     for (unsigned i = 1; i < kReads; ++i) detail::prefetch_read(line + i * kApart);
   }
 
-  // How many keys before its turn a line is asked for: 0, not at all; and for the second time.
+  // How many keys ahead a line is prefetched, for the first and for the second time; 0: not at all.
   struct Ahead {
     std::size_t first = 0;
     std::size_t second = 0;

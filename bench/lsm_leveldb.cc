@@ -1,6 +1,6 @@
-// LevelDB for `perhaps bench lsm`. It has no counters: reads are counted where it opens files, and which level a file
-// belongs to, and which files a lookup has to ask, is in its own list of tables. No block is cached, so that every
-// question a filter lets pass is a read. The tree is the one that LevelDB makes of keys in random order.
+// LevelDB for `perhaps bench lsm`. It has no counters: reads are counted where it opens files; its own list of tables
+// says which level a file belongs to, and so which files a lookup has to consult. No block is cached, so that every
+// lookup that passes a filter is a read. The tree is the one that LevelDB makes of keys in random order.
 #include <leveldb/cache.h>
 #include <leveldb/db.h>
 #include <leveldb/env.h>
@@ -25,7 +25,7 @@ void check(const ::leveldb::Status& status) {
   if (!status.ok()) throw std::runtime_error("leveldb: " + status.ToString());
 }
 
-// Notes which tables are read by a thread that asks; compactions have one of their own.
+// Records which tables the querying thread reads; compactions run on a thread of their own.
 class WatchingEnv final : public ::leveldb::EnvWrapper {
  public:
   WatchingEnv() : EnvWrapper(::leveldb::Env::Default()) {}
@@ -56,7 +56,7 @@ class WatchingEnv final : public ::leveldb::EnvWrapper {
   };
 };
 
-// Weighs the filters that are built.
+// Counts the bytes of the filters that are built.
 class WeighingPolicy final : public ::leveldb::FilterPolicy {
  public:
   explicit WeighingPolicy(const ::leveldb::FilterPolicy& policy) : policy_(policy) {}
@@ -97,9 +97,9 @@ class LevelDb final : public Database {
       check(db_->Put({}, lsm_key(i), lsm_value(options_, i)));
     }
     settle();
-    open(weighing.get());  // what was in memory becomes a table
+    open(weighing.get());  // the memtable becomes a table
     settle();
-    open(policy_.get());  // from here on without the scales
+    open(policy_.get());  // from here on nothing is weighed
     if (weighing != nullptr) filter_bytes_per_key_ = weighing->bytes_per_key();
     // Opens every table: its index and its filters are read once, and not for a lookup.
     for (const Table& table : tables()) db_->Get({}, table.first, &value_);
@@ -141,7 +141,7 @@ class LevelDb final : public Database {
     open.block_cache = cache_.get();
     open.env = &env_;
     open.max_open_files = 10'000;
-    // Level 1 has 10 MiB whatever is said here.
+    // Level 1 has 10 MiB whatever these options say.
     open.write_buffer_size = 1 << 20;
     ::leveldb::DB* db = nullptr;
     check(::leveldb::DB::Open(open, folder_.string(), &db));
@@ -153,7 +153,7 @@ class LevelDb final : public Database {
     db_->GetProperty(name, &text);
     return text;
   }
-  // Until compactions have come to rest.
+  // Waits until no compaction is left.
   void settle() {
     std::string before;
     for (std::string now = property("leveldb.sstables"); now != before; now = property("leveldb.sstables")) {
@@ -193,7 +193,7 @@ class LevelDb final : public Database {
       list_tables();
     std::vector<std::uint64_t> asked(kLevels), read(kLevels);
     for (const std::uint64_t number : env_.read) ++read[level_of_[number]];
-    // The last table that was read is the one that had it, and those below were not asked.
+    // The last table that was read is the one that has the key; those below it were not consulted.
     const std::size_t last = found && !env_.read.empty() ? level_of_[env_.read.back()] : kLevels - 1;
     for (const Table& table : tables_) {
       if (table.level <= last && table.first <= key && key <= table.last) ++asked[table.level];

@@ -1,5 +1,5 @@
-// RocksDB for `perhaps bench lsm`. Each level is written by compaction to that level, so that a policy sees the level.
-// Counts are those of RocksDB's perf context.
+// RocksDB for `perhaps bench lsm`. Each level is written by a compaction to that level, so that a policy is told the
+// level. Counts are those of RocksDB's perf context.
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/perf_context.h>
@@ -100,7 +100,7 @@ class RocksDb final : public Database {
     auto& context = *::rocksdb::get_perf_context();
     Counted all{context.block_read_count, std::vector<LevelCounts>(options_.levels + 1)};
     for (const auto& [level, counts] : *context.level_to_perf_context) {
-      // Filters and indexes are with the tables, so the blocks are those of data.
+      // Filters and indexes are kept with the open tables, so only data blocks are counted.
       const std::uint64_t looked_into = counts.block_cache_miss_count + counts.block_cache_hit_count;
       all.levels.at(level) = {counts.bloom_filter_useful, looked_into - counts.user_key_return_count,
                               counts.user_key_return_count};
@@ -137,7 +137,8 @@ std::vector<Setting> rocksdb_settings(const LsmOptions& options, const std::file
   add("RocksDB Ribbon of that rate", Role::other, rocksdb::PolicyPtr(::rocksdb::NewRibbonFilterPolicy(kBits, -1)));
   add("perhaps, 10 bits", Role::ours, rocksdb::new_filter_policy({.bits_per_key = kBits}));
   add("perhaps, 7 bits", Role::other, rocksdb::new_filter_policy({.bits_per_key = 7}));
-  add("perhaps line, 10 bits", Role::other, rocksdb::new_filter_policy({.bits_per_key = kBits, .family = "line"}));
+  add("perhaps line, 10 bits", Role::other,
+      rocksdb::new_filter_policy({.bits_per_key = kBits, .family = perhaps::Kind::line}));
   add("allocating, Bloom", Role::other, spread(1, 99));
   add("allocating, Bloom and Ribbon", Role::spread, spread(1, 2));
   add("allocating, 35 % less memory", Role::other, spread(0.65, 2));

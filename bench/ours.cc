@@ -1,5 +1,5 @@
-// Our own Bloom filters, and their limit. Compiled twice: for the CPU the distribution builds for, and (into a module,
-// together with a second copy of the library) for the CPU at hand.
+// Our own Bloom filters, and their limit. Compiled twice: for the baseline CPU of the distribution, and (into a module,
+// together with a second copy of the library) for the CPU of this machine.
 #include <sys/mman.h>
 
 #include "answering.h"
@@ -40,7 +40,8 @@ class Ours : public Answering<Ours<F, Key>, F, Key> {
   F filter_;
 };
 
-// Numbers asked as the eight bytes they are: the same work as a storage engine's policy, which knows only bytes.
+// Numbers looked up as their eight bytes: the same work as in the filter policy of a storage engine, which knows only
+// bytes.
 class LineOfBytes : public Asking<LineOfBytes, std::uint64_t> {
  public:
   LineOfBytes(std::uint64_t keys, double bits_per_key) : filter_({.keys = keys, .bits_per_key = bits_per_key}) {}

@@ -21,7 +21,7 @@ namespace {
 }
 [[maybe_unused]] std::string_view bytes_of(std::string_view key) { return key; }
 
-// What a set of numbers takes is what it asks of the allocator.
+// Counts the memory that a set takes from the allocator.
 template <class T>
 struct Counted {
   using value_type = T;

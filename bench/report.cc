@@ -13,7 +13,7 @@ const std::vector<double>* figures(const Row& row, const std::string& column) {
   return row.refused.empty() && found != row.ns.end() && !found->second.empty() ? &found->second : nullptr;
 }
 
-// A peer without a batch is asked key by key.
+// A peer without a batch call is queried key by key.
 std::string stand_in(const std::string& column) {
   if (column == "mask" || column == "batch") return "single";
   return {};
@@ -115,7 +115,7 @@ std::string Table::title() const {
 
 void print(const Table& table) {
   std::printf("\n%s\n", table.title().c_str());
-  heading("ns a key (median)", table.columns, "  b/key   FPR %  ");
+  heading("ns per key (median)", table.columns, "  b/key   FPR %  ");
   for (const Row& row : table.rows) {
     std::printf("  %-28s", ("  " + row.about.name).c_str());
     if (row.about.kind == Kind::limit) {

@@ -16,7 +16,7 @@ struct Row {
   double fpr = 0;                                 // measured
   double fpr_model = 0;                           // by the contender's own formula
   std::string refused;                            // why no speed is shown
-  std::map<std::string, std::vector<double>> ns;  // column -> ns a key, one figure for each round
+  std::map<std::string, std::vector<double>> ns;  // column -> ns per key, one figure for each round
 };
 
 struct Table {

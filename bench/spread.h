@@ -43,8 +43,8 @@ inline double spread(const CountingShape& shape, double keys) {
   return spread_of_blocks(static_cast<double>(shape.lines), keys, shape.probes / 128.0, shape.probes);
 }
 
-// Fingerprints: a stranger has one of `values` values, and the rate is the share of them that keys have taken. Keys
-// are balls, values bins; what varies is how many bins are hit twice.
+// Fingerprints: an absent key has one of `values` values, and the rate is the share of values that keys have. Keys are
+// balls, values bins; what varies is how many bins are hit twice.
 inline double spread_of_values(double values, double keys) {
   const double load = keys / values;
   return std::sqrt(std::max(0.0, std::exp(-load) - (1 + load) * std::exp(-2 * load)) / values);
@@ -66,8 +66,8 @@ inline double spread(WindowShape shape, double keys) {
   return of_generation * std::sqrt(double{WindowShape::kWindow});
 }
 
-// Of static filters: the fingerprint of a stranger knows nothing of the bits it is compared with, so nothing varies.
-// Not zero, which would mean that it is not known.
+// Static filters: the fingerprint of an absent key is independent of the bits it is compared with, so nothing varies.
+// Not zero, which would mean that it is unknown.
 inline constexpr double kExact = 1e-4;
 
 }  // namespace perhaps::bench

@@ -10,8 +10,8 @@ void keep(const T& value) {
 }
 
 // A lookup takes a nanosecond and another process a time slice of milliseconds: work of one thread is timed by the
-// clock of that thread, which stands still while somebody else runs. Work of several threads is timed by the clock on
-// the wall.
+// clock of that thread, which stands still while other programs run. Work of several threads is timed by the wall
+// clock.
 template <class Work>
 double seconds(Work work, clockid_t clock = CLOCK_THREAD_CPUTIME_ID) {
   const auto now = [&] {

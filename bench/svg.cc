@@ -1,9 +1,9 @@
-// One picture of a run: bits a key over the false-positive rate, and ns over the size of the table. Plain SVG text.
+// One picture of a run: bits per key over the false-positive rate, and ns over the size of the table. Plain SVG text.
 #include <cmath>
 #include <fstream>
 #include <stdexcept>
 
-#include "cli/panel.h"
+#include "cli/svg.h"
 #include "perhaps/sizing.h"
 #include "report.h"
 
@@ -54,7 +54,7 @@ std::string space(const std::vector<Table>& tables, const std::vector<Rate>& rat
                      .to = 34,
                      .logarithmic = false,
                      .ticks = {{0, "0"}, {8, "8"}, {16, "16"}, {24, "24"}, {32, "32"}},
-                     .title = "bits a key"});
+                     .title = "bits per key"});
   std::vector<Line> lines{model<BloomShape>("classic", kClassicColour), model<LineShape>("line", kLineColour),
                           model<BlockShape>("block", kBlockColour)};
   Line limit{.label = "limit", .colour = kLimitColour, .style = "stroke-dasharray=\"2 4\"", .points = {}};
@@ -146,7 +146,7 @@ std::string speed(const std::vector<Table>& tables) {
        .logarithmic = true,
        .ticks = sizes,
        .title = "table (of the line filter), log"},
-      {.from = least_ns / 1.5, .to = most_ns * 1.5, .logarithmic = true, .ticks = times, .title = "ns a key, log"});
+      {.from = least_ns / 1.5, .to = most_ns * 1.5, .logarithmic = true, .ticks = times, .title = "ns per key, log"});
   std::vector<Line> drawn;
   for (const auto& [label, line] : lines) drawn.push_back(line);
   return panel.frame("Time: absent keys, one thread; dashed = one key at a time") + panel.draw(drawn);

@@ -3,9 +3,12 @@
 #include <array>
 
 #include "command.h"
+#include "filter_file.h"
+#include "json.h"
 #include "keys.h"
 #include "options.h"
 #include "print.h"
+#include "progress.h"
 
 namespace perhaps::cli {
 namespace {

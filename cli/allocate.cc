@@ -1,19 +1,22 @@
-// perhaps allocate: how many bits a key for the filters of each level of an LSM tree.
-#include "perhaps/allocate.h"
+// perhaps allocate: how many bits per key the filters of each level of an LSM tree should have.
+#include "perhaps/engine/allocate.h"
+#include "filter_file.h"
+#include "json.h"
+#include "perhaps/file/writer.h"
 
 #include <cmath>
 
 #include "command.h"
 #include "options.h"
-#include "panel.h"
 #include "perhaps/any_filter.h"
-#include "perhaps/container.h"
+#include "perhaps/file/container.h"
 #include "print.h"
+#include "svg.h"
 
 namespace perhaps::cli {
 namespace {
 
-constexpr std::uint32_t kMostLevels = 64;  // each two of them are weighed against each other
+constexpr std::uint32_t kMaxLevels = 64;  // every pair of levels is compared
 
 struct Options {
   std::uint32_t levels = 4;
@@ -27,7 +30,7 @@ struct Options {
   bool json = false;
 };
 
-// The last level is the largest; each one before it is `ratio` times smaller.
+// The last level is the largest; each level is `ratio` times as large as the one before it.
 std::vector<Level> levels_of(const Options& options) {
   double sum = 0;
   for (std::uint32_t i = 0; i < options.levels; ++i) sum += std::pow(options.ratio, -static_cast<double>(i));
@@ -35,7 +38,7 @@ std::vector<Level> levels_of(const Options& options) {
   for (std::uint32_t i = options.levels; i-- > 0;) {
     const double share = std::pow(options.ratio, -static_cast<double>(i)) / sum;
     const double keys = std::round(static_cast<double>(options.keys) * share);
-    levels.push_back({.keys = static_cast<std::uint64_t>(keys), .cost = 1, .family = options.filter});
+    levels.push_back({.keys = static_cast<std::uint64_t>(keys), .cost = 1, .family = *kind_named(options.filter)});
   }
   levels.front().cost = options.runs;
   return levels;
@@ -43,7 +46,7 @@ std::vector<Level> levels_of(const Options& options) {
 
 LevelBudget budget_of(const Options& options, std::uint32_t ribbons) {
   std::vector<Level> levels = levels_of(options);
-  for (std::size_t i = levels.size() - ribbons; i < levels.size(); ++i) levels[i].family = "ribbon";
+  for (std::size_t i = levels.size() - ribbons; i < levels.size(); ++i) levels[i].family = Kind::ribbon;
   return take(LevelBudget::over(std::move(levels)));
 }
 
@@ -62,7 +65,7 @@ plot::Panel levels_panel(const Allocation& best, const Allocation& even) {
                       .title = "level"};
   for (std::size_t i = 1; i <= best.levels.size(); ++i) x.ticks.push_back({static_cast<double>(i), std::to_string(i)});
   plot::Panel::Axis y{
-      .from = 0, .to = std::ceil(most / 4) * 4, .logarithmic = false, .ticks = {}, .title = "bits a key"};
+      .from = 0, .to = std::ceil(most / 4) * 4, .logarithmic = false, .ticks = {}, .title = "bits per key"};
   for (double bits = 0; bits <= y.to; bits += 4) y.ticks.push_back({bits, fmt::format("{:.0f}", bits)});
   return {80, 80, 380, 380, std::move(x), std::move(y)};
 }
@@ -75,7 +78,7 @@ plot::Line levels_line(const Allocation& allocation, const char* label, const ch
   return line;
 }
 
-// Reads in vain over memory, around the budget.
+// Wasted reads over memory, around the budget.
 std::string reads_panel(const LevelBudget& spread, const LevelBudget& evenly, std::uint64_t budget) {
   const auto at = static_cast<double>(budget);
   plot::Line best{.label = "spread", .colour = kBestColour, .style = {}, .points = {}};
@@ -95,7 +98,7 @@ std::string reads_panel(const LevelBudget& spread, const LevelBudget& evenly, st
                       .to = most * 1.2,
                       .logarithmic = true,
                       .ticks = {},
-                      .title = "reads in vain a lookup"};
+                      .title = "wasted reads per lookup"};
   for (double tick = 1e-12; tick < 1e4; tick *= 10) {
     if (tick >= y.from && tick <= y.to) y.ticks.push_back({tick, fmt::format("{:g}", tick)});
   }
@@ -109,14 +112,14 @@ void draw(const Options& options, const LevelBudget& spread, const LevelBudget& 
   const Allocation best = spread.best(options.budget);
   const Allocation even = evenly.even(options.budget);
   const plot::Panel panel = levels_panel(best, even);
-  const std::string levels = panel.frame("Bits a key in " + bytes_text(static_cast<double>(options.budget))) +
+  const std::string levels = panel.frame("Bits per key in " + bytes_text(static_cast<double>(options.budget))) +
                              panel.draw({levels_line(best, "spread", kBestColour, ""),
                                          levels_line(even, "even", kEvenColour, "stroke-dasharray=\"7 4\"")});
   const std::string picture = plot::picture(1180, 540, levels + reads_panel(spread, evenly, options.budget));
   take(write_file(options.plot, bytes_of(picture)));
 }
 
-// Bits a key of each level, and of all of them if they are even.
+// Bits per key of each level, beside an even allocation.
 std::string bars(const Allocation& best, double even_bits) {
   double most = even_bits;
   for (const auto& share : best.levels) most = std::max(most, share.bits_per_key);
@@ -132,9 +135,9 @@ std::string waste_text(double wasted) { return fmt::format("{:.3g}", wasted); }
 
 int run(const Options& options) {
   if (options.ribbon > options.levels) fail("--ribbon {}: there are {} levels", options.ribbon, options.levels);
-  if (options.levels > kMostLevels) fail("--levels {}: at most {}", options.levels, kMostLevels);
+  if (options.levels > kMaxLevels) fail("--levels {}: at most {}", options.levels, kMaxLevels);
   if (!(options.ratio >= 1) || options.ratio > 1e6) fail("--ratio {}: must be from 1 to 1000000", options.ratio);
-  if (options.keys > LevelBudget::kMostKeys) fail("--keys {}: at most {}", options.keys, LevelBudget::kMostKeys);
+  if (options.keys > LevelBudget::kMaxKeys) fail("--keys {}: at most {}", options.keys, LevelBudget::kMaxKeys);
   if (!options.plot.empty()) check_output(options.plot);
   const LevelBudget evenly = budget_of(options, 0);
   const LevelBudget spread = budget_of(options, options.ribbon);
@@ -148,7 +151,7 @@ int run(const Options& options) {
     for (std::size_t i = 0; i < best.levels.size(); ++i) {
       Json row;
       row.add("level", std::uint64_t{i + 1}).add("keys", spread.levels()[i].keys);
-      row.add("family", spread.levels()[i].family).add("cost", spread.levels()[i].cost);
+      row.add("family", name_of(spread.levels()[i].family)).add("cost", spread.levels()[i].cost);
       row.add("bytes", best.levels[i].bytes).add("bits_per_key", best.levels[i].bits_per_key);
       row.add("fpr", best.levels[i].fpr).add("even_bytes", even.levels[i].bytes);
       row.add("even_bits_per_key", even.levels[i].bits_per_key).add("even_fpr", even.levels[i].fpr);
@@ -166,7 +169,7 @@ int run(const Options& options) {
   for (std::size_t i = 0; i < best.levels.size(); ++i) {
     const Allocation::Share& share = best.levels[i];
     rows.push_back({std::to_string(i + 1), grouped(spread.levels()[i].keys),
-                    share.bytes == 0 ? "none" : std::string(spread.levels()[i].family),
+                    share.bytes == 0 ? "none" : std::string(name_of(spread.levels()[i].family)),
                     fmt::format("{:.2f}", share.bits_per_key), grouped(share.bytes), percent(share.fpr),
                     fmt::format("{:.2f}", even.levels[i].bits_per_key), percent(even.levels[i].fpr)});
   }
@@ -175,7 +178,7 @@ int run(const Options& options) {
   };
   rows.push_back({"all", grouped(options.keys), "", fmt::format("{:.2f}", bits_of(best)), grouped(best.bytes), "",
                   fmt::format("{:.2f}", bits_of(even)), ""});
-  out.write(table(rows, "rrlrrrrr") + "bits a key\n" + bars(best, bits_of(even)));
+  out.write(table(rows, "rrlrrrrr") + "bits per key\n" + bars(best, bits_of(even)));
   out.write(fmt::format("reads in vain for an absent key: {} spread, {} even", waste_text(best.wasted),
                         waste_text(even.wasted)));
   if (best.wasted > 0) out.write(fmt::format(", {:.2f} times fewer", even.wasted / best.wasted));
@@ -197,10 +200,12 @@ Command::Run allocate_command(CLI::App& app) {
       ->type_name("R");
   add_count(app, "--keys", options->keys, "N", "Keys in all levels together")->required();
   add_count(app, "--budget", options->budget, "BYTES", "Memory for all filters together")->required();
-  add_words(app, "--filter", options->filter, {"line", "block", "classic", "fuse", "ribbon"},
+  add_words(app, "--filter", options->filter,
+            family_names([](const Family& f) { return f.packs && !f.erases && !f.in_order; }),
             "The family of the filters (line)");
   add_count(app, "--ribbon", options->ribbon, "N", "Ribbon filters on the last N levels");
-  add_count(app, "--runs", options->runs, "N", "Overlapping tables on the first level, all of them asked (1)");
+  add_count(app, "--runs", options->runs, "N",
+            "Overlapping tables on the first level, all of which a lookup queries (1)");
   app.add_option("--plot", options->plot, "Draw it, and the reads over the memory")->type_name("FILE.svg");
   declare_json(app, options->json);
   return [options] { return run(*options); };

@@ -1,16 +1,16 @@
 #include "any_file.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 
+#include "file/descriptor.h"
+#include "filter_file.h"
+#include "interrupt.h"
+#include "memory_check.h"
 #include "print.h"
 #include "sharded.h"
 
@@ -22,7 +22,7 @@ bool is_gzip(Bytes bytes) noexcept {
   return bytes.size() > kMagic.size() && std::ranges::equal(bytes.first(kMagic.size()), kMagic);
 }
 
-// Empty if these bytes only look like a gzip file. One byte can become a thousand, and no more than that.
+// Empty if these bytes only look like a gzip file. Inflating makes at most some thousand bytes of one.
 std::vector<std::byte> inflate_all(const std::string& path, Bytes packed) {
   z_stream stream{};
   if (::inflateInit2(&stream, 15 + 16) != Z_OK) throw std::bad_alloc();
@@ -34,9 +34,9 @@ std::vector<std::byte> inflate_all(const std::string& path, Bytes packed) {
       check_memory(out.size() * 2, path + ", unpacked,");
       out.resize(std::max<std::size_t>(out.size() * 2, 1 << 16));
     }
-    constexpr std::size_t kMost = std::size_t{1} << 30;  // zlib counts in 32 bits
-    const auto in = static_cast<uInt>(std::min(packed.size(), kMost));
-    const auto room = static_cast<uInt>(std::min(out.size() - used, kMost));
+    constexpr std::size_t kMax = std::size_t{1} << 30;  // zlib counts in 32 bits
+    const auto in = static_cast<uInt>(std::min(packed.size(), kMax));
+    const auto room = static_cast<uInt>(std::min(out.size() - used, kMax));
     stream.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(packed.data()));
     stream.avail_in = in;
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
@@ -58,11 +58,10 @@ std::string base_name(const std::string& path) {
 }
 
 bool begins_as_ours(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return true;  // File::open says why
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) return true;  // File::open says why
   std::array<std::byte, 64> start{};
-  const ssize_t size = ::pread(fd, start.data(), start.size(), 0);
-  ::close(fd);
+  const ssize_t size = ::pread(file.get(), start.data(), start.size(), 0);
   return size < 0 || is_container(Bytes(start).first(static_cast<std::size_t>(size)));
 }
 
@@ -119,25 +118,8 @@ format::Params params_of(const format::Codec& codec, std::span<const std::string
   return params;
 }
 
-FileBytes::FileBytes(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) fail("{}: {}", path, std::strerror(errno));
-  struct stat status {};
-  const bool regular = ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-  const auto size = static_cast<std::size_t>(status.st_size);
-  void* const data = regular && size != 0 ? ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd, 0) : nullptr;
-  const int error = errno;
-  ::close(fd);
-  if (S_ISDIR(status.st_mode)) fail("{}: is a directory", path);
-  if (!regular) fail("{}: is not a regular file", path);
-  if (data == MAP_FAILED) fail("{}: {}", path, std::strerror(error));
-  if (data == nullptr) return;
-  mapped_ = {static_cast<const std::byte*>(data), size};
-  if (is_gzip(mapped_)) inflated_ = inflate_all(path, mapped_);
-}
-
-FileBytes::~FileBytes() {
-  if (!mapped_.empty()) ::munmap(const_cast<std::byte*>(mapped_.data()), mapped_.size());
+FileBytes::FileBytes(const std::string& path) : mapped_(take(Mapping::open(path))) {
+  if (is_gzip(mapped_.bytes())) inflated_ = inflate_all(path, mapped_.bytes());
 }
 
 void AnyFile::open_shards(const std::string& path) {

@@ -7,14 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "filter_file.h"
 #include "options.h"
-#include "perhaps/format.h"
+#include "perhaps/file/mapping.h"
+#include "perhaps/format/format.h"
 
 namespace perhaps::cli {
 
 // --format and --set: which system's file it is, and what only that system knows.
 struct FormatArgs {
-  std::string format{};             // empty: told by content and name
+  std::string format{};             // empty: recognised by content and name
   std::vector<std::string> sets{};  // name=value
 };
 void declare_format(CLI::App& app, FormatArgs& args);
@@ -25,22 +27,20 @@ CLI::Option* add_sets(CLI::App& app, const std::string& name, std::vector<std::s
 const format::Codec& find_codec(std::string_view name);  // throws Failure
 format::Params params_of(const format::Codec& codec, std::span<const std::string> sets);
 
-// A file's bytes, mapped; of a .gz, inflated.
+// The bytes of a file, mapped; those of a .gz are inflated.
 class FileBytes {
  public:
   explicit FileBytes(const std::string& path);  // throws Failure
-  FileBytes(const FileBytes&) = delete;
-  ~FileBytes();
 
-  Bytes bytes() const noexcept { return inflated_.empty() ? mapped_ : Bytes(inflated_); }
+  Bytes bytes() const noexcept { return inflated_.empty() ? mapped_.bytes() : Bytes(inflated_); }
   bool inflated() const noexcept { return !inflated_.empty(); }
 
  private:
-  Bytes mapped_{};
+  Mapping mapped_;
   std::vector<std::byte> inflated_{};
 };
 
-// How the message ends where no format was recognised.
+// The end of the message if no format was recognised.
 inline constexpr std::string_view kUnknown = "no known filter format (--format)";
 
 struct AnyFile {
@@ -50,7 +50,7 @@ struct AnyFile {
   const AnyFilter& filter() const noexcept { return *opened.whole; }
 
   std::optional<File> own;           // one of ours
-  std::unique_ptr<FileBytes> bytes;  // else
+  std::unique_ptr<FileBytes> bytes;  // otherwise
   const format::Codec* codec = nullptr;
   format::Source source{};
   format::Opened opened{};  // ours has one entry

@@ -9,7 +9,12 @@
 #include <numeric>
 
 #include "command.h"
+#include "interrupt.h"
+#include "json.h"
+#include "memory_check.h"
+#include "perhaps/file/writer.h"
 #include "print.h"
+#include "progress.h"
 #include "sharded.h"
 
 namespace perhaps::cli {
@@ -17,7 +22,7 @@ namespace {
 
 using Means = format::Param::Means;
 
-// All keys at once and in order, as the codecs want them. Those of mapped files stay where they are.
+// All keys at once and in order, as the codecs need them. Keys of mapped files are not copied.
 class AllKeys {
  public:
   explicit AllKeys(const KeyOptions& options) : options_(options) {}
@@ -71,8 +76,8 @@ void apply(const format::Codec& codec, const Wish& wish, format::Params& params)
     fail("{}: {}: {}", wish.option, codec.name, done.error().detail);
 }
 
-// While one lives, more memory than the machine has is refused by the system, rather than the program killed when it
-// touches it.
+// While one lives, the system refuses more memory than the machine has, instead of killing the program when it touches
+// it.
 class NoMoreThanThereIs {
  public:
   NoMoreThanThereIs() {
@@ -136,12 +141,12 @@ void report(const FormatBuild& build, const format::Codec& codec, const Keys& ke
   const std::string probes = d.probes == 0 ? "" : fmt::format(", {} probe{}", d.probes, d.probes == 1 ? "" : "s");
   row("filter", fmt::format("{}{}{}{}", d.family, probes, d.hash.empty() ? "" : ", ", d.hash));
   row("size", fmt::format("{} bytes{}", grouped(file_bytes),
-                          count == 0 ? "" : fmt::format(", {:.2f} bits a key", bits_per_key)));
+                          count == 0 ? "" : fmt::format(", {:.2f} bits per key", bits_per_key)));
   row("fpr", fmt::format("{} predicted", percent(d.fpr)));
   row("time", fmt::format("{}, {} keys/s", seconds_text(seconds), rate_text(per_second)));
 }
 
-// Of n keys that are shared out by a hash, a shard has n / N, give or take sqrt(n / N).
+// If a hash deals n keys out to N shards, a shard has n / N keys, give or take sqrt(n / N).
 std::uint64_t share_of(std::uint64_t keys, std::uint64_t shards) noexcept {
   const double mean = static_cast<double>(keys) / static_cast<double>(shards);
   return static_cast<std::uint64_t>(std::ceil(mean + 4 * std::sqrt(mean)));
@@ -224,7 +229,7 @@ int build_format(const FormatBuild& build) {
   }
   const std::vector<std::byte> bytes = built(codec, all.get(), params);
   check_interrupt();
-  // Before it replaces anything: what cannot be read again was not worth writing.
+  // Opened again before it replaces anything.
   const auto opened = take(codec.open({.bytes = bytes, .file_name = {}}, params));
   const Description d = opened.whole->describe();
   save_bytes(bytes, build.output);

@@ -80,5 +80,7 @@ int run_program(int (*run)(int argc, char** argv), int argc, char** argv) noexce
 // Texts made from the table (document.cc).
 std::string help_of_all();
 std::string help_of(const Command& command);
+// The command in lines that `perhaps man --with FILE` and `perhaps completion --with FILE` read.
+std::string description_of(const Command& command);
 
 }  // namespace perhaps::cli

@@ -4,6 +4,8 @@
 #include "any_file.h"
 #include "build_format.h"
 #include "command.h"
+#include "filter_file.h"
+#include "json.h"
 #include "options.h"
 #include "print.h"
 
@@ -28,7 +30,7 @@ std::string shell_word(const std::string& text) {
   return out + "'";
 }
 
-// What makes a filter like this one of the keys: the size as the target's own parameters say it.
+// The command that makes a filter like this one from the keys: its size as the target's own parameters.
 std::string rebuilds(const Options& options, const format::Codec& to, const Description& d) {
   std::string command = fmt::format("perhaps build --format {}", to.name);
   const auto set = [&](const format::Param& param) {

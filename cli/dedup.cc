@@ -2,10 +2,11 @@
 //
 //   --window N   a window filter of the last N lines                         memory: fixed
 //   --for 10m    a window filter of the last ten minutes, by arrival         memory: fixed, for --keys-expected lines
-//   otherwise    a scalable filter of everything                             memory: 3.2 bytes a different line at 1e-6
-//                files   read twice: the first time to estimate how many different lines there are, so that the chain
-//                        has one link of the right size, and mapped, for that goes in threads; the second time read
-//                pipes   the chain grows as they come: up to 1.6 times the memory, half as fast
+//   otherwise    a scalable filter of everything                             memory: 3.2 bytes per distinct line at
+// 1e-6
+//                files   read twice: the first time mapped, by several threads, to estimate the number of distinct
+//                        lines, so that the chain has one link of the right size; the second time in order
+//                pipes   the chain grows with the input: up to 1.6 times the memory, half as fast
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,11 +20,16 @@
 
 #include "command.h"
 #include "distinct.h"
+#include "file/descriptor.h"
+#include "interrupt.h"
+#include "json.h"
 #include "keys.h"
+#include "memory_check.h"
 #include "options.h"
 #include "perhaps/scalable_bloom.h"
 #include "perhaps/window.h"
 #include "print.h"
+#include "progress.h"
 #include "row_bloom.h"
 
 namespace perhaps::cli {
@@ -47,11 +53,11 @@ using Column = std::span<const Digest<Hash>>;
 class Memory {
  public:
   virtual ~Memory() = default;
-  // Which were seen before? All of them are now.
+  // Which keys were seen before? Afterwards all of them have been.
   virtual void check(Column digests, std::span<std::uint64_t> answers) = 0;
-  // Whether the keys of one check() can be taken for each other.
+  // Can the keys of one check() be mistaken for each other?
   virtual bool one_by_one() const noexcept = 0;
-  virtual double fpr() const = 0;  // now, by the model: some microseconds
+  virtual double fpr() const = 0;  // now, by the model; takes some microseconds
   virtual std::uint64_t bytes() const = 0;
   virtual std::string text() const = 0;
 };
@@ -78,7 +84,7 @@ class Recent : public Memory {
       const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(passed).count();
       advance(filter_, static_cast<std::uint64_t>(now));
     }
-    check_and_insert(filter_, digests, answers);
+    insert(filter_, digests, answers);
   }
   bool one_by_one() const noexcept override { return true; }
   double fpr() const override { return state_of(filter_).fpr; }
@@ -91,9 +97,9 @@ class Recent : public Memory {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-// The number of new lines that were dropped, as far as it can be expected: the sum over new lines of the rate that each
-// met. The rate is looked at whenever there are 1 % more new lines, or 5000, and grows evenly between. Where lines are
-// asked about a column at a time, they meet the rate before their column.
+// The expected number of new lines that were dropped: the sum of the rates that the new lines met. The rate is computed
+// whenever there are 1 % more new lines, or 5000, and interpolated in between. If lines are checked a column at a time,
+// they meet the rate before their column.
 class Wrong {
  public:
   explicit Wrong(const Memory& memory) : memory_(memory) {}
@@ -153,8 +159,8 @@ void digest_column(KeysAs as, std::span<const Bytes> keys, std::span<Digest<Hash
   for (std::size_t i = 0; i < keys.size(); ++i) out[i] = Digest<Hash>::made_by(hash, words[i]);
 }
 
-// A file that is written to as we go, from begin() on: before that something may still be refused, and what was in it
-// is there.
+// A file that is written as lines are dropped, from begin() on. Until then the command may still be refused, and the
+// old content stays.
 class Suspects {
  public:
   explicit Suspects(const Options& options) : path_(options.suspects) {
@@ -178,13 +184,9 @@ class Suspects {
   }
   void begin() {
     if (!wanted()) return;
-    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd_ < 0) fail("{}: {}", path_, std::strerror(errno));
+    file_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (!file_) fail("{}: {}", path_, std::strerror(errno));
     buffer_.reserve(kBuffer);
-  }
-  Suspects(const Suspects&) = delete;
-  ~Suspects() {
-    if (fd_ >= 0) ::close(fd_);
   }
   bool wanted() const noexcept { return !path_.empty(); }
   void write(Bytes bytes) {
@@ -194,7 +196,7 @@ class Suspects {
   void write(char c) { buffer_ += c; }
   void flush() {
     for (std::string_view left = buffer_; !left.empty();) {
-      const ssize_t n = ::write(fd_, left.data(), left.size());
+      const ssize_t n = ::write(file_.get(), left.data(), left.size());
       if (n >= 0) {
         left.remove_prefix(static_cast<std::size_t>(n));
       } else if (errno == EINTR) {
@@ -212,11 +214,11 @@ class Suspects {
     return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
   }
   std::string path_;
-  int fd_ = -1;
+  Descriptor file_;
   std::string buffer_;
 };
 
-// Of mapped files: how many different keys?
+// The number of distinct keys in mapped files.
 std::uint64_t estimate_distinct(const Options& options, Keys& keys) {
   const auto threads = static_cast<unsigned>(std::clamp<std::uint64_t>(keys.stored_bytes() >> 20, 1, options.threads));
   std::vector<Distinct> counts(threads);
@@ -227,13 +229,13 @@ std::uint64_t estimate_distinct(const Options& options, Keys& keys) {
     for (std::size_t i = 0; i < batch.keys.size(); ++i) counts[thread].add(digests[i].value);
   });
   for (unsigned i = 1; i < threads; ++i) counts[0].add(counts[i]);
-  // Three standard errors more: the chain will not grow, once in a thousand times it will.
+  // Three standard errors more, so that the chain grows only once in a thousand times.
   return static_cast<std::uint64_t>(counts[0].estimate() * (1 + 3 * Distinct::kError)) + 100;
 }
 
-// Every line meets the rate of the lines before it, so the first ones are safe and the last one meets the highest. Of
-// `keys` lines the share `mean` is dropped wrongly if the last one meets the rate that this returns: some twelve times
-// as much at 1e-6, for an eighth less memory.
+// Every line meets the rate of the lines before it, so the first lines are safe and the last one meets the highest
+// rate. If the last one meets the rate that this returns, the share `mean` of `keys` new lines is dropped. At 1e-6 it
+// is some twelve times `mean`, which saves an eighth of the memory.
 double last_rate(std::uint64_t keys, double mean) {
   double last = mean;
   for (int step = 0; step < 3; ++step) {
@@ -260,7 +262,7 @@ std::unique_ptr<Memory> memory_for(const Options& options, Keys& keys) {
     return std::make_unique<Recent>(shape, by_time ? fmt::format("the last {}", seconds_text(seconds))
                                                    : fmt::format("the last {} lines", grouped(expected)));
   }
-  // A guess at the number that can be trusted leaves nearly all of the rate to the first link.
+  // If the estimate can be trusted, the first link may have nearly all of the rate.
   Growth growth{.fpr = options.fpr, .spread = 1.0 / 32};
   if (options.keys_expected != 0) {
     growth.first = options.keys_expected;
@@ -278,7 +280,7 @@ std::unique_ptr<Memory> memory_for(const Options& options, Keys& keys) {
 struct Count {
   std::uint64_t in = 0;
   std::uint64_t out = 0;
-  double wrong = 0;  // expected among those that are dropped
+  double wrong = 0;  // expected number of false drops
   double share() const noexcept { return out == 0 ? 0 : wrong / static_cast<double>(out); }
 };
 
@@ -293,8 +295,9 @@ void report(const Options& options, const Memory& memory, const Count& count, do
     std::fwrite(text.data(), 1, text.size(), stderr);
     return;
   }
-  say("", fmt::format("{} lines in, {} out, {} dropped; {:.2g} of them wrongly, as far as can be expected{}",
-                      grouped(count.in), grouped(count.out), grouped(dropped), count.wrong,
+  say("", fmt::format("{} lines read, {} written, {} dropped as {} (expected false drops: {}){}", grouped(count.in),
+                      grouped(count.out), grouped(dropped), dropped == 1 ? "a duplicate" : "duplicates",
+                      count.wrong < 1e-6 ? "fewer than 1 in a million" : fmt::format("{:.2g}", count.wrong),
                       options.suspects.empty() ? "" : fmt::format("; they are in {}", options.suspects)));
   say("",
       fmt::format("remembered {} in {}; {}, {} lines/s", memory.text(), bytes_text(static_cast<double>(memory.bytes())),
@@ -304,7 +307,7 @@ void report(const Options& options, const Memory& memory, const Count& count, do
 int run(Options& options) {
   const auto begin = std::chrono::steady_clock::now();
   if (options.window != 0 && options.keys_expected != 0)
-    fail("--keys-expected: --window {} says how many lines there are to remember", options.window);
+    fail("--keys-expected: --window {} already says how many lines to remember", options.window);
   read_stdin_if_none(options.keys);
   options.keys.frugal = true;
   Suspects suspects(options);
@@ -362,7 +365,7 @@ int run(Options& options) {
           out.flush();
           if (suspects.wanted()) suspects.flush();
         });
-  } catch (const Interrupted&) {  // how an endless stream ends
+  } catch (const Interrupted&) {  // the usual end of an endless stream
     end();
     throw;
   }
@@ -370,7 +373,7 @@ int run(Options& options) {
   if (count.share() > 2 * options.fpr) {
     const std::string reason = options.milliseconds != 0 ? "more lines came than were expected (--keys-expected)"
                                                          : fmt::format("--fpr {} is out of reach", options.fpr);
-    warn(fmt::format("{}: of the new lines a share of {:.2g} is dropped, not {:.2g}", reason, count.share(),
+    warn(fmt::format("{}: a share of {:.2g} of the new lines is dropped instead of {:.2g}", reason, count.share(),
                      options.fpr));
   }
   return kYes;
@@ -387,7 +390,7 @@ Command::Run dedup_command(CLI::App& app) {
   auto* window = add_count(app, "--window", options->window, "N", "Remember the last N lines only, in fixed memory");
   app.add_option_function<std::string>(
          "--for", [o = options.get()](const std::string& text) { o->milliseconds = parse_duration(text); },
-         "Remember the lines of this long only, by when they arrive: 500ms, 90s, 10m, 2h, 7d")
+         "Remember lines for this long, counted from their arrival: 500ms, 90s, 10m, 2h, 7d")
       ->type_name("TIME")
       ->excludes(window);
   app.add_option_function<std::string>(
@@ -398,10 +401,10 @@ Command::Run dedup_command(CLI::App& app) {
              fail("--fpr {}: must be above 0 and below 1 (0.001, 1%)", text);
            o->fpr = *parsed;
          },
-         "The share of new lines that may be dropped wrongly; default 1e-6")
+         "The share of new lines that may be dropped by mistake; default: 1e-6")
       ->type_name("P");
   add_count(app, "--keys-expected", options->keys_expected, "N",
-            "Make room for N different lines at once (with --for: in that time; default 1M). Files are then read once");
+            "Make room for N distinct lines (with --for: in that time; default: 1M). Files are then read once");
   app.add_option("--suspects", options->suspects, "Write every line that is dropped to this file, for an exact check")
       ->type_name("FILE");
   app.add_flag("-q,--quiet", options->quiet, "No report on standard error");

@@ -24,12 +24,12 @@ class Distinct {
   }
 
   double estimate() const noexcept {
-    constexpr int kLongest = 64 - kBits;
+    constexpr int kMaxRank = 64 - kBits;
     constexpr double kRegisters = 1 << kBits;
-    std::array<double, kLongest + 2> count{};
+    std::array<double, kMaxRank + 2> count{};
     for (const std::uint8_t rank : registers_) count[rank] += 1;
-    double z = kRegisters * tau(1 - count[kLongest + 1] / kRegisters);
-    for (int rank = kLongest; rank >= 1; --rank) z = (z + count[static_cast<std::size_t>(rank)]) / 2;
+    double z = kRegisters * tau(1 - count[kMaxRank + 1] / kRegisters);
+    for (int rank = kMaxRank; rank >= 1; --rank) z = (z + count[static_cast<std::size_t>(rank)]) / 2;
     z += kRegisters * sigma(count[0] / kRegisters);
     return kRegisters * kRegisters / (2 * std::log(2.0)) / z;
   }

@@ -1,5 +1,7 @@
-// Help, man page and completions: all from the command table and the options that each command declares.
+// Help, man page and completions: all from the command table and the options that each command declares. A program
+// beside the tool describes its command in lines (description_of), which the tool adds to its page and completions.
 #include <algorithm>
+#include <fstream>
 #include <memory>
 
 #include "command.h"
@@ -64,8 +66,72 @@ std::vector<OptionText> options_of(const Command& command) {
   return result;
 }
 
-std::string usage_of(const Command& command, const std::vector<OptionText>& options) {
-  std::string line = "perhaps " + std::string(command.name);
+// A command as the page and the completions show it.
+struct CommandText {
+  std::string name;  // "sst"; "bench lsm" is a program behind a command
+  std::string summary, detail;
+  std::vector<OptionText> options;
+  std::vector<std::string> examples;
+
+  std::string first_word() const { return name.substr(0, name.find(' ')); }
+  std::string second_word() const { return name.size() == first_word().size() ? "" : name.substr(name.find(' ') + 1); }
+};
+
+CommandText text_of(const Command& command) {
+  return {std::string(command.name),
+          std::string(command.summary),
+          std::string(command.detail),
+          options_of(command),
+          {command.examples.begin(), command.examples.end()}};
+}
+
+// Back from the lines of description_of.
+CommandText read_description(const std::string& path) {
+  std::ifstream in(path);
+  CommandText command;
+  for (std::string line; std::getline(in, line);) {
+    std::vector<std::string> fields;
+    for (std::size_t from = 0; from <= line.size();) {
+      const std::size_t to = std::min(line.find('\t', from), line.size());
+      fields.push_back(line.substr(from, to - from));
+      from = to + 1;
+    }
+    if (fields.size() == 4 && fields[0] == "command") {
+      command.name = fields[1];
+      command.summary = fields[2];
+      command.detail = fields[3];
+    } else if (fields.size() == 2 && fields[0] == "example") {
+      command.examples.push_back(fields[1]);
+    } else if (fields.size() == 7 && fields[0] == "option") {
+      OptionText o{.names = {}, .value = fields[2], .text = fields[3], .group = fields[4]};
+      for (std::size_t from = 0; from < fields[1].size();) {
+        const std::size_t to = std::min(fields[1].find(' ', from), fields[1].size());
+        o.names.push_back(fields[1].substr(from, to - from));
+        from = to + 1;
+      }
+      o.required = fields[5] == "required";
+      o.many = fields[6] == "many";
+      command.options.push_back(std::move(o));
+    } else {
+      fail("{}: '{}' describes no command", path, line);
+    }
+  }
+  if (command.name.empty()) fail("{}: describes no command", path);
+  return command;
+}
+
+// The visible commands of the table, then those that `with` describes.
+std::vector<CommandText> shown_commands(const std::vector<std::string>& with) {
+  std::vector<CommandText> shown;
+  for (const Command& command : commands()) {
+    if (!command.hidden) shown.push_back(text_of(command));
+  }
+  for (const std::string& path : with) shown.push_back(read_description(path));
+  return shown;
+}
+
+std::string usage_of(std::string_view name, const std::vector<OptionText>& options) {
+  std::string line = "perhaps " + std::string(name);
   for (const auto& o : options) {
     if (!o.positional() && o.required) line += fmt::format(" {} {}", o.names[0], o.shown());
   }
@@ -132,15 +198,14 @@ std::string roff(std::string_view text) {
   return out;
 }
 
-std::string man_page() {
+std::string man_page(const std::vector<CommandText>& shown) {
   std::string out = fmt::format(
       ".TH PERHAPS 1 \"\" \"perhaps {}\" \"User Commands\"\n.SH NAME\nperhaps \\- approximate membership: could this "
       "key be "
       "in that set?\n.SH SYNOPSIS\n",
       PERHAPS_VERSION);
-  for (const Command& command : commands()) {
-    if (!command.hidden) out += fmt::format(".B {}\n.br\n", roff(usage_of(command, options_of(command))));
-  }
+  for (const CommandText& command : shown)
+    out += fmt::format(".B {}\n.br\n", roff(usage_of(command.name, command.options)));
   out +=
       ".SH DESCRIPTION\nA filter is a small file made from a set of keys. Asked for a key it answers\n.I "
       "perhaps\nor\n.IR no :\n"
@@ -151,14 +216,13 @@ std::string man_page() {
       "Gi, Ti: powers of 1024). A command that is not listed here is looked for as a program\n.BI perhaps\\- "
       "COMMAND\nbeside "
       "this one, in libexec/perhaps, and in PATH.\n.SH COMMANDS\n";
-  for (const Command& command : commands()) {
-    if (command.hidden) continue;
-    const auto options = options_of(command);
-    std::string summary(command.summary);
+  for (const CommandText& command : shown) {
+    std::string summary = command.summary;
     summary[0] = static_cast<char>(summary[0] - 'a' + 'A');
-    out += fmt::format(".SS {}\n.B {}\n.PP\n{}.\n", command.name, roff(usage_of(command, options)), roff(summary));
+    out += fmt::format(".SS {}\n.B {}\n.PP\n{}.\n", command.name, roff(usage_of(command.name, command.options)),
+                       roff(summary));
     if (!command.detail.empty()) out += roff(command.detail) + "\n";
-    for (const auto& o : options) {
+    for (const auto& o : command.options) {
       if (o.positional()) {
         out += fmt::format(".TP\n.I {}\n{}.\n", roff(o.value), roff(o.text));
       } else {
@@ -186,30 +250,37 @@ std::string man_page() {
 
 // --- completions
 
-std::string visible_commands() {
-  std::vector<std::string_view> names;
-  for (const Command& command : commands()) {
-    if (!command.hidden) names.push_back(command.name);
+std::string joined_first_words(const std::vector<CommandText>& shown) {
+  std::vector<std::string> words;
+  for (const CommandText& command : shown) {
+    if (command.second_word().empty()) words.push_back(command.name);
   }
-  return fmt::format("{}", fmt::join(names, " "));
+  return fmt::format("{}", fmt::join(words, " "));
 }
 
-std::string bash_completion() {
+std::string bash_completion(const std::vector<CommandText>& shown) {
   std::string out = fmt::format(
       "# bash completion for perhaps\n_perhaps() {{\n  local cur=${{COMP_WORDS[COMP_CWORD]}} "
-      "prev=${{COMP_WORDS[COMP_CWORD-1]}}\n  COMPREPLY=()\n  if ((COMP_CWORD == 1)); then\n    COMPREPLY=($(compgen -W "
-      "\"{} "
-      "help --help --version\" -- \"$cur\"))\n    return\n  fi\n  case ${{COMP_WORDS[1]}}:$prev in\n",
-      visible_commands());
+      "prev=${{COMP_WORDS[COMP_CWORD-1]}} command=${{COMP_WORDS[1]}}\n  COMPREPLY=()\n  if ((COMP_CWORD == 1)); then\n"
+      "    COMPREPLY=($(compgen -W \"{} help --help --version\" -- \"$cur\"))\n    return\n  fi\n",
+      joined_first_words(shown));
+  for (const CommandText& command : shown) {
+    const std::string first = command.first_word(), second = command.second_word();
+    if (second.empty()) continue;
+    out += fmt::format(
+        "  if [[ $command == {0} && $cur != -* ]] && ((COMP_CWORD == 2)); then\n    COMPREPLY=($(compgen -W {1} -- "
+        "\"$cur\"))\n    return\n  fi\n  [[ $command == {0} && ${{COMP_WORDS[2]}} == {1} ]] && command=\"{0} {1}\"\n",
+        first, second);
+  }
+  out += "  case $command:$prev in\n";
   std::string flags;
-  for (const Command& command : commands()) {
-    if (command.hidden) continue;
+  for (const CommandText& command : shown) {
     std::vector<std::string> names;
-    for (const auto& o : options_of(command)) {
+    for (const auto& o : command.options) {
       if (o.positional()) continue;
       for (const auto& name : o.names) names.push_back(name);
       std::vector<std::string> patterns;
-      for (const auto& name : o.names) patterns.push_back(fmt::format("{}:{}", command.name, name));
+      for (const auto& name : o.names) patterns.push_back(fmt::format("\"{}:{}\"", command.name, name));
       if (const auto choices = o.choices(); !choices.empty()) {
         out += fmt::format("    {})\n      COMPREPLY=($(compgen -W \"{}\" -- \"$cur\"))\n      return ;;\n",
                            fmt::join(patterns, "|"), fmt::join(choices, " "));
@@ -217,11 +288,11 @@ std::string bash_completion() {
         out += fmt::format("    {})\n      return ;;\n", fmt::join(patterns, "|"));
       }
     }
-    flags +=
-        fmt::format("    {}) COMPREPLY=($(compgen -W \"{}\" -- \"$cur\")) ;;\n", command.name, fmt::join(names, " "));
+    flags += fmt::format("    \"{}\") COMPREPLY=($(compgen -W \"{}\" -- \"$cur\")) ;;\n", command.name,
+                         fmt::join(names, " "));
   }
   // An empty reply leaves file names to readline (-o default).
-  return out + "  esac\n  [[ $cur == -* ]] || return\n  case ${COMP_WORDS[1]} in\n" + flags +
+  return out + "  esac\n  [[ $cur == -* ]] || return\n  case $command in\n" + flags +
          "  esac\n}\ncomplete -o default -F _perhaps perhaps\n";
 }
 
@@ -231,24 +302,36 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
   return text;
 }
 
-std::string zsh_completion() {
+std::string zsh_completion(const std::vector<CommandText>& shown) {
   const auto quoted = [](std::string text) {
     for (const char* c : {"[", "]", ":"}) text = replaced(text, c, std::string("\\") + c);
     return replaced(text, "'", "'\\''");
   };
   std::string out = "#compdef perhaps\n_perhaps() {\n  local -a commands=(\n";
-  for (const Command& command : commands()) {
-    if (!command.hidden) out += fmt::format("    '{}:{}'\n", command.name, quoted(std::string(command.summary)));
+  std::string behind;
+  for (const CommandText& command : shown) {
+    const std::string first = command.first_word(), second = command.second_word();
+    if (second.empty()) {
+      out += fmt::format("    '{}:{}'\n", command.name, quoted(command.summary));
+    } else {
+      behind += fmt::format(
+          "  if [[ $command == {0} && $words[2] == {1} ]] && ((CURRENT > 2)); then\n    command='{0} {1}'\n    shift "
+          "words\n    ((CURRENT--))\n  fi\n",
+          first, second);
+    }
   }
   out +=
       "  )\n  if ((CURRENT == 2)); then\n    _describe command commands\n    return\n  fi\n  local command=$words[2]\n "
-      " shift "
-      "words\n  ((CURRENT--))\n  case $command in\n";
-  for (const Command& command : commands()) {
-    if (command.hidden) continue;
-    out += fmt::format("    {})\n      _arguments -s", command.name);
+      " shift words\n  ((CURRENT--))\n" +
+      behind + "  case $command in\n";
+  for (const CommandText& command : shown) {
+    out += fmt::format("    '{}')\n      _arguments -s", command.name);
+    for (const CommandText& other : shown) {
+      if (other.first_word() == command.name && !other.second_word().empty())
+        out += fmt::format(" \\\n        '1::program:({})'", other.second_word());
+    }
     int place = 1;
-    for (const auto& o : options_of(command)) {
+    for (const auto& o : command.options) {
       const auto choices = o.choices();
       const std::string action = !choices.empty() ? fmt::format("({})", fmt::join(choices, " "))
                                  : o.takes_file() ? "_files"
@@ -271,18 +354,29 @@ std::string zsh_completion() {
   return out + "  esac\n}\n_perhaps \"$@\"\n";
 }
 
-std::string fish_completion() {
+std::string fish_completion(const std::vector<CommandText>& shown) {
   const auto quoted = [](std::string text) {
     return "'" + replaced(replaced(std::move(text), "\\", "\\\\"), "'", "\\'") + "'";
   };
   std::string out = "# fish completion for perhaps\n";
-  for (const Command& command : commands()) {
-    if (command.hidden) continue;
-    out += fmt::format("complete -c perhaps -f -n __fish_use_subcommand -a {} -d {}\n", command.name,
-                       quoted(std::string(command.summary)));
-    for (const auto& o : options_of(command)) {
+  for (const CommandText& command : shown) {
+    const std::string first = command.first_word(), second = command.second_word();
+    std::string when = "__fish_seen_subcommand_from " + first;
+    if (second.empty()) {
+      out +=
+          fmt::format("complete -c perhaps -f -n __fish_use_subcommand -a {} -d {}\n", first, quoted(command.summary));
+      for (const CommandText& other : shown) {
+        if (other.first_word() == first && !other.second_word().empty())
+          when += "; and not __fish_seen_subcommand_from " + other.second_word();
+      }
+    } else {
+      out += fmt::format("complete -c perhaps -f -n '{}; and not __fish_seen_subcommand_from {}' -a {} -d {}\n", when,
+                         second, second, quoted(command.summary));
+      when += "; and __fish_seen_subcommand_from " + second;
+    }
+    for (const auto& o : command.options) {
       if (o.positional()) continue;
-      out += fmt::format("complete -c perhaps -n '__fish_seen_subcommand_from {}'", command.name);
+      out += fmt::format("complete -c perhaps -n '{}'", when);
       for (const auto& name : o.names) {
         out += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       }
@@ -307,8 +401,14 @@ std::string help_of_all() {
   for (const Command& command : commands()) {
     if (!command.hidden) out += entry(command.name, command.summary, 12);
   }
-  if (const auto others = other_commands(); !others.empty())
-    out += "\n" + bold("Programs beside it:") + "\n  " + wrapped(fmt::format("{}", fmt::join(others, " ")), 2, 2);
+  if (auto others = other_commands(); !others.empty()) {
+    // perhaps-bench-lsm is typed `perhaps bench lsm`.
+    for (std::string& other : others) {
+      if (other.starts_with("bench-")) other[5] = ' ';
+    }
+    out += "\n" + bold("Programs beside it, each with a --help of its own:") + "\n  " +
+           wrapped(fmt::format("{}", fmt::join(others, ", ")), 2, 2);
+  }
   out += "\n" + bold("To begin:") + "\n";
   for (const char* name : {"build", "query", "info"}) out += "  " + std::string(find_command(name)->examples[0]) + "\n";
   return out + "\nperhaps COMMAND --help tells more, as does man perhaps; perhaps --version.\n";
@@ -316,7 +416,7 @@ std::string help_of_all() {
 
 std::string help_of(const Command& command) {
   const auto options = options_of(command);
-  const std::string usage = usage_of(command, options);
+  const std::string usage = usage_of(command.name, options);
   std::string out = bold("perhaps " + std::string(command.name)) + ": " + std::string(command.summary) + "\n\n";
   out += bold("Usage:") + " " + usage + "\n";
   if (!command.detail.empty()) out += "\n" + wrapped(command.detail, 0, 0);
@@ -336,18 +436,35 @@ std::string help_of(const Command& command) {
   return out;
 }
 
-Command::Run man_command(CLI::App&) {
-  return [] {
-    Out().write(man_page());
+std::string description_of(const Command& command) {
+  std::string out = fmt::format("command\t{}\t{}\t{}\n", command.name, command.summary, command.detail);
+  for (const OptionText& o : options_of(command)) {
+    out += fmt::format("option\t{}\t{}\t{}\t{}\t{}\t{}\n", fmt::join(o.names, " "), o.value, o.text, o.group,
+                       o.required ? "required" : "", o.many ? "many" : "");
+  }
+  for (const auto& example : command.examples) out += fmt::format("example\t{}\n", example);
+  return out;
+}
+
+Command::Run man_command(CLI::App& app) {
+  auto with = std::make_shared<std::vector<std::string>>();
+  app.add_option("--with", *with, "Also the command that this file describes")->type_name("FILE");
+  return [with] {
+    Out().write(man_page(shown_commands(*with)));
     return kYes;
   };
 }
 
 Command::Run completion_command(CLI::App& app) {
   auto shell = std::make_shared<std::string>();
+  auto with = std::make_shared<std::vector<std::string>>();
   add_words(app, "shell", *shell, {"bash", "zsh", "fish"}, "Which shell")->required();
-  return [shell] {
-    Out().write(*shell == "bash" ? bash_completion() : *shell == "zsh" ? zsh_completion() : fish_completion());
+  app.add_option("--with", *with, "Also the command that this file describes")->type_name("FILE");
+  return [shell, with] {
+    const auto shown = shown_commands(*with);
+    Out().write(*shell == "bash"  ? bash_completion(shown)
+                : *shell == "zsh" ? zsh_completion(shown)
+                                  : fish_completion(shown));
     return kYes;
   };
 }

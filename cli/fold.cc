@@ -1,5 +1,7 @@
-// perhaps fold: half the size, as often as asked.
+// perhaps fold: halves a filter, once or several times.
 #include "command.h"
+#include "filter_file.h"
+#include "json.h"
 #include "options.h"
 #include "print.h"
 

@@ -1,7 +1,8 @@
-// perhaps formats: which systems' files there are, and what each is built and read with.
+// perhaps formats: the file formats of other systems, and their parameters.
 #include "any_file.h"
 #include "build_format.h"
 #include "command.h"
+#include "json.h"
 #include "options.h"
 #include "print.h"
 

@@ -1,9 +1,12 @@
-// perhaps info: everything that a filter file can tell, whichever system wrote it.
+// perhaps info: everything that a filter file says, whichever system wrote it.
 #include <algorithm>
 #include <filesystem>
 
 #include "any_file.h"
 #include "command.h"
+#include "filter_file.h"
+#include "interrupt.h"
+#include "json.h"
 #include "options.h"
 #include "print.h"
 
@@ -58,10 +61,11 @@ std::string json_of(const std::string& path, const AnyFile& file) {
 }
 
 std::string headroom_of(const Description& d) {
-  const Family* const family = find_family(d.family);
-  if (family != nullptr && !family->grows) return "none: built once, and for good";
-  if (d.family == "scalable") return "it grows";
-  if (d.family == "window") return "it forgets the oldest keys";
+  const auto kind = kind_named(d.family);
+  const Family* const family = kind ? find_family(*kind) : nullptr;
+  if (family != nullptr && !family->inserts) return "none: built once, and for good";
+  if (family != nullptr && !family->takes_any_size) return "it grows";
+  if (family != nullptr && family->forgets) return "it forgets the oldest keys";
   if (!d.capacity) return "unknown: the file does not say how many keys it was made for";
   const auto capacity = static_cast<double>(*d.capacity);
   const double share = d.keys_estimated / capacity;
@@ -80,7 +84,7 @@ std::string keys_of(const Description& d) {
              : fmt::format("{}, about {} distinct", grouped(*d.keys), grouped(d.keys_estimated));
 }
 
-// One a line, for files that hold many.
+// One line per filter, for files that hold many.
 std::string table_of(const std::vector<format::Entry>& entries) {
   std::vector<std::vector<std::string>> rows = {{"filter", "format", "offset", "bytes", "keys", "fill", "fpr"}};
   for (const format::Entry& entry : entries) {
@@ -108,7 +112,7 @@ void print(Out& out, const std::string& path, const AnyFile& file) {
   row("keys", keys_of(d));
   const std::string per_key =
       d.keys && *d.keys != 0
-          ? fmt::format(", {:.2f} bits a key", static_cast<double>(d.bits) / static_cast<double>(*d.keys))
+          ? fmt::format(", {:.2f} bits per key", static_cast<double>(d.bits) / static_cast<double>(*d.keys))
           : "";
   row("size", fmt::format("{} bytes{}", grouped(d.bytes), per_key));
   if (d.probes != 0) row("probes", std::to_string(d.probes));
@@ -118,7 +122,8 @@ void print(Out& out, const std::string& path, const AnyFile& file) {
                          d.capacity ? fmt::format(", {} when full", percent(d.fpr_at_capacity)) : ""));
   row("headroom", headroom_of(d));
   if (d.wrong_erase && *d.wrong_erase > 0)
-    row("remove", fmt::format("of a key never added takes another out, one time in {}", grouped(1 / *d.wrong_erase)));
+    row("remove",
+        fmt::format("of a key never added removes another one, once in {} times", grouped(1 / *d.wrong_erase)));
   if (d.needs_rebuild) row("rebuild", "removals have made it worse than a fresh filter of its keys");
   if (file.own) row("checksum", checksum_of(file));
   for (const std::string& note : file.opened.notes) row("note", note);
@@ -158,7 +163,7 @@ class Report {
     out_.flush();
   }
 
-  // Its files that are of no known format are not worth a word each; what is damaged is.
+  // Files of no known format are only counted; damaged ones are reported.
   void add_folder(const std::string& folder) {
     list_ = true;
     std::uint64_t others = 0;

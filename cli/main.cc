@@ -1,7 +1,7 @@
 // perhaps: the command line. This file is the command table; each command is a file of its own.
 //
-// A word that is not in the table is looked for as a program `perhaps-WORD`, as git does: commands that link a storage
-// engine live there, and this tool stays light.
+// A word that is not in the table runs the program `perhaps-WORD`, as in git: commands that link a storage engine are
+// programs of their own, and this tool stays light.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@
 #include <CLI/Formatter.hpp>
 
 #include "command.h"
-#include "perhaps/detail/config.h"
+#include "interrupt.h"
 #include "print.h"
 
 namespace perhaps::cli {
@@ -119,8 +119,8 @@ constexpr Command kCommands[] = {
     {"query", "print the keys that are perhaps in a filter",
      "Prints the records whose key is perhaps in the filter, in their order and as they were written; with -v the ones "
      "that are certainly not in it. Exit code: 0 if any was printed (or would have been), 1 if none, 2 on an error. "
-     "Binary records (--keys-as len32 or u64) are printed as they came. With --redis the filter is asked where it is; "
-     "keys are split by node and all nodes are asked at once.",
+     "Binary records (--keys-as len32 or u64) are printed as they came. With --redis the filter is queried "
+     "on the server; keys are split by node, and all nodes are queried at once.",
      kQuery, &query_command},
     {"add", "add keys to a filter file",
      "Writes a new file with the old keys and the new ones, which replaces the old file when it is whole. A second "
@@ -133,20 +133,19 @@ constexpr Command kCommands[] = {
      "mostly recognised as such, but with the probability of the filter's false-positive rate it looks present, and "
      "another key that shares its place in the filter is removed instead.",
      kRemove, &remove_command},
-    {"info", "tell everything about filter files",
+    {"info", "describe filter files",
      "Recognises our own files and those of other systems, and lists every filter inside. The false-positive rate is "
-     "that of the system's own probing, which is asked: where its formula promises less, both are shown. A folder "
+     "that of the system's own probing, measured if its formula promises a lower one; then both are shown. A folder "
      "stands for the filter files in and below it.",
      kInfo, &info_command},
     {"convert", "write a filter in the format of another system",
-     "Only where nothing is lost: the two formats hash and place a key alike, or the one lies in the other. Otherwise "
+     "Only if nothing is lost: the two formats hash and place a key alike, or one contains the other. Otherwise it "
      "says why not, and which command makes the filter from its keys.",
      kConvert, &convert_command},
     {"formats", "which systems' files are read and written",
-     "With names: the parameters of those formats, what they may be, and the general option of build that means the "
-     "same.",
+     "With names: the parameters of those formats, their values, and the general option of build that means the same.",
      kFormats, &formats_command},
-    {"merge", "unite filters, or intersect them",
+    {"merge", "merge or intersect filters",
      "The filters must have the same family, size and hash: build them with the same --keys-expected. The union is "
      "exactly the filter of all the keys. The intersection holds every key that is in all of them, and answers perhaps "
      "somewhat more often than a filter made of those keys alone. Files of shards (build --shards) become one file.",
@@ -160,30 +159,31 @@ constexpr Command kCommands[] = {
      "Prints the records whose key was not seen before, in their order and as they were written, and a report on "
      "standard error. The memory is a small part of what a set of the lines would take. A false positive drops a line "
      "that was never seen: the report says how many such drops to expect, and --suspects keeps all that was dropped. "
-     "A window forgets: with --window N a line is dropped if it came within the last N lines, and may be dropped up to "
-     "a seventh of that later.",
+     "A window forgets: with --window N a line is dropped if it is among the last N lines, and may also be dropped if "
+     "it is among the N/7 lines before those.",
      kDedup, &dedup_command},
     {"verify", "prove no key is missing, and measure the false-positive rate",
-     "Asks for every key of --keys: each must be answered perhaps. Then asks for keys that are not in the filter: "
+     "Queries every key of --keys: each must be answered perhaps. Then queries keys that are not in the filter: "
      "those of --absent, or random ones. Exit code: 1 if a key is missing, 2 on an error.",
      kVerify, &verify_command},
-    {"size", "how large would a filter be", "What each family needs for the keys, or reaches with the memory.", kSize,
+    {"size", "how large would a filter be",
+     "The memory that each family needs for the keys, or the rate that it reaches with the memory given.", kSize,
      &size_command},
     {"advise", "which family for these keys: measure and rank them",
-     "Builds a filter of each family from a sample of the keys, asks it, and ranks the families by what a lookup costs "
-     "in all: its time, the work that a wrong perhaps causes, and the memory. The last line is the command to run. "
-     "Exit code: 1 if no family does all that is asked for, 2 on an error.",
+     "Builds a filter of each family from a sample of the keys, queries it, and ranks the families by the total cost "
+     "of a lookup: its time, the work that a wrong perhaps causes, and the memory. The last line is the command to "
+     "run. Exit code: 1 if no family can do all of it, 2 on an error.",
      kAdvise, &advise_command},
     {"route", "which of many sets may have a key",
      "Prints each key, a tab, and the names of the sets that may have it, with commas between them: which server, "
-     "shard or file to ask; with --json one object a key. One index of all sets answers at once, so their number "
+     "shard or file to query; with --json one object per key. One index of all sets answers at once, so their number "
      "hardly matters; they should be of similar size, because each takes the room of the largest. With --build, "
      "--add and --remove it changes the index instead. Exit code: 0 if any key was in a set, 1 if none, 2 on an "
      "error.",
      kRoute, &route_command},
     {"allocate", "spread a memory budget over the levels of an LSM tree",
-     "How many bits a key the filters of each level should have, so that a lookup of an absent key reads as few tables "
-     "in vain as the memory allows; beside it, the same bits a key on every level.",
+     "How many bits per key the filters of each level should have, so that the lookup of an absent key wastes as few "
+     "reads as the memory allows; beside it, the same number of bits per key on every level.",
      kAllocate, &allocate_command},
     {"push", "put a filter file into a Redis server",
      "Streams a filter into a key, with LOADCHUNK: of format redisbloom-bf or redisbloom-cf, or a line filter of ours, "
@@ -237,8 +237,8 @@ void run_elsewhere(const std::string& word, char** argv) {
   fail("'{}' is not a command{} (see perhaps --help)", word, like);
 }
 
-// Otherwise the next file that is opened takes the place of a closed descriptor, and messages are written into it. Each
-// is opened the wrong way round, so that to use it is the error it was.
+// If a standard descriptor is closed, the next file opened would take its number, and messages would be written into
+// that file. /dev/null takes it instead, opened in the wrong direction, so that using it is still an error.
 void occupy_closed_descriptors() noexcept {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(fd, F_GETFD) < 0) ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
@@ -258,7 +258,7 @@ int run(int argc, char** argv) {
     return argc < 2 ? kError : kYes;
   }
   if (word.starts_with('-')) fail("{}: an option needs a command before it (see perhaps --help)", word);
-  // `bench` alone is in the table; with a word behind it, it is a program.
+  // `bench` alone is in the table; `bench lsm` is a program of its own.
   if (word == "bench" && argc > 2 && argv[2][0] != '-') run_elsewhere("bench-" + std::string(argv[2]), argv + 2);
   const Command* command = find_command(word);
   if (command == nullptr) {

@@ -4,9 +4,13 @@
 
 #include "any_file.h"
 #include "command.h"
+#include "filter_file.h"
+#include "interrupt.h"
+#include "json.h"
 #include "options.h"
-#include "perhaps/shards.h"
+#include "perhaps/file/shards.h"
 #include "print.h"
+#include "progress.h"
 
 namespace perhaps::cli {
 namespace {
@@ -68,14 +72,14 @@ int run(const Options& options) {
       record = theirs;
       continue;
     }
-    const auto done = options.intersect ? result->intersect(*opened.filter) : result->unite(*opened.filter);
+    const auto done = options.intersect ? result->intersect(*opened.filter) : result->merge(*opened.filter);
     if (!done) fail("{} and {} cannot be merged: {}", options.filters.front(), path, done.error().detail);
     record.keys += theirs.keys;
     record.capacity = std::max({record.capacity, theirs.capacity, result->record().capacity});
     progress.advance(opened.filter->byte_size(), 0);
   }
-  // The intersection has no more keys than its smallest part, whatever its fill looks like: the estimate of a full one
-  // is infinite.
+  // The intersection has no more keys than its smallest part, whatever the estimate says: that of a full filter is
+  // infinite.
   const Description d = capped(result->describe(), options.intersect ? fewest : record.keys);
   if (options.intersect) record.keys = static_cast<std::uint64_t>(std::llround(std::max(0.0, d.keys_estimated)));
   save_filter(*result, options.output, record);

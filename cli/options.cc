@@ -1,9 +1,6 @@
 #include "options.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -33,20 +30,6 @@ std::optional<double> scale_of(std::string_view suffix) noexcept {
   const std::size_t power = std::string_view("kMGTP").find(suffix[0] == 'K' ? 'k' : suffix[0]);
   if (suffix.size() != 1 || power == std::string_view::npos) return std::nullopt;
   return std::pow(binary ? 1024.0 : 1000.0, static_cast<double>(power + 1));
-}
-
-void check_folder(const std::string& path) {
-  struct stat status {};
-  if (::stat(path.c_str(), &status) == 0) {
-    if (S_ISDIR(status.st_mode)) fail("{}: is a directory", path);
-    if (!S_ISREG(status.st_mode)) fail("{}: is not a regular file", path);
-  }
-  const std::size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  if (::stat(folder.c_str(), &status) != 0) fail("{}: {}", folder, std::strerror(errno));
-  if (!S_ISDIR(status.st_mode)) fail("{}: is not a directory", folder);
-  if (::access(folder.c_str(), W_OK | X_OK) != 0)
-    fail("{}: cannot write to this directory: {}", folder, std::strerror(errno));
 }
 
 }  // namespace
@@ -114,7 +97,7 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, std::uint32_t& va
 }
 
 CLI::Option* add_words(CLI::App& app, const std::string& name, std::string& value,
-                       std::initializer_list<std::string_view> words, const std::string& text) {
+                       const std::vector<std::string>& words, const std::string& text) {
   const std::string all = fmt::format("{}", fmt::join(words, "|"));
   return app
       .add_option_function<std::string>(
@@ -216,131 +199,35 @@ void declare_sizing(CLI::App& app, Sizing& sizing) {
   bits->excludes(bytes);
 }
 
-SizeRow row_of(std::string_view family, const Request& request) {
-  const auto rows = size_table(request);
-  return *std::ranges::find(rows, family, &SizeRow::family);
-}
-
-void declare_open(CLI::App& app, OpenArgs& args) {
-  declare_keyed(app, args.keyed);
-  app.add_flag("--no-verify", args.no_verify,
-               "Do not check the checksum of the table first: opens at once, whatever the size");
-}
-
-Opened open_filter(const std::string& path, const OpenArgs& args) {
-  auto file = File::open(path, {.verify = !args.no_verify, .secret = args.keyed.read()});
-  if (!file) {
-    std::string text = file.error().detail;
-    if (file.error().code == Errc::bad_key && args.keyed.path.empty()) text += " (--keyed)";
-    throw Failure(text);
+std::vector<std::string> family_names(bool (*chosen)(const Family&)) {
+  std::vector<std::string> names;
+  for (const Family& family : families()) {
+    if (chosen(family)) names.emplace_back(family.name);
   }
-  auto filter = file->any();
-  return {*std::move(file), std::move(filter)};
+  return names;
 }
 
-std::unique_ptr<AnyMutable> load_filter(const File& file) {
-  check_memory(file.any()->byte_size(), "the filter");
-  return take(file.load());
-}
-
-void check_output(const std::string& path) {
-  if (path == "-") fail("-o -: a filter cannot be written to a pipe; name a file");
-  check_folder(path);
-}
-
-void check_replaceable(const std::string& path) {
-  check_folder(path);
-  if (::access(path.c_str(), F_OK) == 0 && ::access(path.c_str(), W_OK) != 0)
-    fail("{}: cannot be written to: {}", path, std::strerror(errno));
-}
-
-FileLock::FileLock(const std::string& path) {
-  for (bool said = false;;) {
-    fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd_ < 0) return;  // whoever opens it next says why
-    while (::flock(fd_, said ? LOCK_EX : LOCK_EX | LOCK_NB) != 0) {
-      if (errno == EWOULDBLOCK) {
-        say("", fmt::format("{}: waiting for another perhaps that is adding to it", path));
-        said = true;
-      } else if (errno == EINTR) {
-        check_interrupt();
-      } else {
-        warn(fmt::format("{}: cannot be locked ({}): what others add meanwhile is lost", path, std::strerror(errno)));
-        return;
-      }
-    }
-    struct stat locked {};
-    struct stat named {};
-    if (::fstat(fd_, &locked) == 0 && ::stat(path.c_str(), &named) == 0 && locked.st_dev == named.st_dev &&
-        locked.st_ino == named.st_ino) {
-      return;
-    }
-    release();  // it was replaced while we waited
+std::string families_text(bool (*chosen)(const Family&)) {
+  const auto names = family_names(chosen);
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i != 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
   }
+  return text;
 }
 
-void FileLock::release() noexcept {
-  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+std::uint64_t smallest_bytes(Kind family) {
+  const auto least = size_of(family, {.keys = 1, .max_bytes = 1});
+  return least ? least->bytes : 1;
 }
 
-namespace {
-const std::string& replaceable(const std::string& path) {
-  check_replaceable(path);
-  return path;
-}
-}  // namespace
-
-Changing::Changing(const std::string& path, const Keyed& keyed, bool erases) : lock(replaceable(path)) {
-  const Opened opened = open_filter(path, {.keyed = keyed});
-  const std::string_view name = name_of(opened.file.header().kind);
-  if (const Family* family = find_family(name); erases && (family == nullptr || !family->erases))
-    fail("{}: a {} filter cannot forget a key; --filter counting, cuckoo and quotient can", path, name);
-  record = opened.file.header().record;
-  hasher = opened.file.hasher();
-  filter = load_filter(opened.file);
-}
-
-std::uint64_t smallest_bytes(std::string_view family) noexcept {
-  if (family == "line" || family == "counting") return 64;
-  return family == "block" ? 32 : 1;
-}
-
-void check_room(const Sizing& sizing, std::string_view family) {
-  if (family == "scalable" && (sizing.max_bytes != 0 || sizing.bits_per_key != 0))
-    fail("--filter scalable: its size follows from --fpr and from the keys that come");
+void check_room(const Sizing& sizing, Kind family) {
+  if (!find_family(family)->takes_any_size && !sizing.by_fpr())
+    fail("--filter {}: its size follows from --fpr and from the keys that come", name_of(family));
   const std::uint64_t least = smallest_bytes(family);
   if (sizing.max_bytes != 0 && sizing.max_bytes < least)
-    fail("--max-bytes {}: a {} filter has at least {} bytes", sizing.max_bytes, family, least);
-}
-
-Description capped(Description d, std::optional<std::uint64_t> keys) {
-  if (keys) d.keys_estimated = std::min(d.keys_estimated, static_cast<double>(*keys));
-  return d;
-}
-
-std::uint64_t physical_memory() noexcept {
-  return static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
-
-void check_memory(std::uint64_t bytes, const std::string& what, std::string_view advice) {
-  const std::uint64_t memory = physical_memory();
-  if (bytes > memory) {
-    fail("{} needs {}, this machine has {} of memory{}", what, bytes_text(static_cast<double>(bytes)),
-         bytes_text(static_cast<double>(memory)), advice);
-  }
-}
-
-void save_filter(const AnyOwner& filter, const std::string& path, Record record) {
-  const Saving saving;
-  take(filter.save(path, record));
-}
-
-void warn_if_saturated(const std::string& path, const Description& d, Record record) {
-  if (record.capacity == 0 || !(d.fpr > 2 * d.fpr_at_capacity)) return;
-  warn(fmt::format(
-      "{}: saturated: about {} keys in a filter made for {}, so {} instead of {} of absent keys are answered "
-      "perhaps",
-      path, grouped(d.keys_estimated), grouped(record.capacity), percent(d.fpr), percent(d.fpr_at_capacity)));
+    fail("--max-bytes {}: a {} filter has at least {} bytes", sizing.max_bytes, name_of(family), least);
 }
 
 }  // namespace perhaps::cli

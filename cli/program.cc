@@ -4,12 +4,17 @@
 #include <new>
 
 #include "command.h"
+#include "interrupt.h"
 #include "print.h"
 
 namespace perhaps::cli {
 
 int run_command(const Command& command, int argc, char** argv) {
   set_command_name(command.name);
+  if (argc == 2 && std::string_view(argv[1]) == "--describe") {  // for packagers: `perhaps man --with`
+    Out().write(description_of(command));
+    return kYes;
+  }
   CLI::App app("", "perhaps " + std::string(command.name));
   const Command::Run work = command.declare(app);
   try {

@@ -1,4 +1,4 @@
-// perhaps query: which of these keys are perhaps in the filter? With the habits of grep.
+// perhaps query: which of these keys are perhaps in the filter? Options and exit codes are grep's.
 #include <unistd.h>
 
 #include <bit>
@@ -6,9 +6,12 @@
 
 #include "any_file.h"
 #include "command.h"
+#include "filter_file.h"
+#include "json.h"
 #include "keys.h"
 #include "options.h"
 #include "print.h"
+#include "progress.h"
 #include "redis_filter.h"
 
 namespace perhaps::cli {
@@ -30,104 +33,137 @@ struct Options {
   std::uint64_t most = UINT64_MAX;
 };
 
-// A server is asked for more keys at once than a file, where those of one block stay in place: the way there is long.
-constexpr std::size_t kRemoteBatch = 16 * Parser::kColumn;
-struct Gathered {
-  std::vector<Bytes> records;  // keys too
-  const Source* source = nullptr;
+// The filter, in a file or on a server.
+class Target {
+ public:
+  explicit Target(Options& options) : as_(options.keys.as) {
+    if (options.redis.empty()) {
+      if (options.filter.empty()) fail("filter is required (see perhaps query --help)");
+      file_.emplace(options.filter, options.open, options.format);
+      if (options.seek && file_->opened.seek == nullptr) fail("{}: has no prefix filter (--seek)", options.filter);
+      filter_ = options.seek ? file_->opened.seek.get() : &file_->filter();
+    } else {
+      remote_.emplace(RedisUrl(options.redis), options.shards);
+      if (!options.filter.empty()) options.keys.files.insert(options.keys.files.begin(), options.filter);
+    }
+  }
+
+  bool remote() const noexcept { return remote_.has_value(); }
+  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) {
+    remote_ ? remote_->may_contain(keys, answers) : query(*filter_, as_, keys, answers);
+  }
+
+ private:
+  KeysAs as_;
+  std::optional<AnyFile> file_;
+  std::optional<RedisFilter> remote_;
+  const AnyFilter* filter_ = nullptr;
 };
+
+// Larger for a server than for a file: the round trip is long, and keys of one block stay in place.
+constexpr std::size_t kRemoteBatch = 16 * Parser::kColumn;
+
+// Queries batches, and prints or counts the records that are wanted.
+class Selection {
+ public:
+  Selection(const Options& options, Target& target, Out& out)
+      : options_(options),
+        target_(target),
+        out_(out),
+        answers_((target.remote() ? kRemoteBatch : Parser::kColumn) / 64) {}
+
+  bool prints() const noexcept { return !options_.quiet && !options_.count && !options_.json; }
+  std::uint64_t queried() const noexcept { return queried_; }
+  std::uint64_t selected() const noexcept { return selected_; }
+  const Source* source() const noexcept { return source_; }
+
+  // False: enough.
+  bool use(const Batch& batch, const Source* source) {
+    if (source != source_) source_ = source, number_ = 0;
+    target_.may_contain(batch.keys, answers_);
+    queried_ += batch.keys.size();
+    for (std::size_t word = 0; word * 64 < batch.keys.size(); ++word) {
+      const std::size_t left = batch.keys.size() - word * 64;
+      const std::uint64_t all = left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
+      std::uint64_t hits = (options_.invert ? ~answers_[word] : answers_[word]) & all;
+      while (hits != 0) {
+        const auto first = static_cast<std::size_t>(std::countr_zero(hits));
+        std::size_t run = options_.numbers ? 1 : static_cast<std::size_t>(std::countr_one(hits >> first));
+        run = static_cast<std::size_t>(std::min<std::uint64_t>(run, options_.most - selected_));
+        if (run == 0) return false;
+        selected_ += run;
+        if (options_.quiet) return false;
+        hits &= ~(((run == 64 ? 0 : std::uint64_t{1} << run) - 1) << first);
+        if (prints()) print(batch, word * 64 + first, run);
+      }
+    }
+    number_ += batch.keys.size();
+    return selected_ < options_.most;
+  }
+
+ private:
+  void print(const Batch& batch, std::size_t i, std::size_t run) {
+    if (options_.numbers) {
+      if (options_.keys.files.size() > 1) out_.write((source_ == nullptr ? "-e" : source_->name()) + ":");
+      out_.write(fmt::format("{}:", number_ + i + 1));
+    }
+    write_records(out_, options_.keys.as, batch.records.subspan(i, run), source_ == nullptr);
+  }
+
+  const Options& options_;
+  Target& target_;
+  Out& out_;
+  std::vector<std::uint64_t> answers_;
+  const Source* source_ = nullptr;
+  std::uint64_t number_ = 0;  // of the record, in its source
+  std::uint64_t queried_ = 0;
+  std::uint64_t selected_ = 0;
+};
+
+void select(const Options& options, Keys& keys, const Target& target, Selection& selection, Out& out) {
+  Progress progress("querying", keys.stored_bytes(), selection.prints() && is_terminal(STDOUT_FILENO));
+  std::vector<Bytes> gathered;  // records of `from`, and their keys, for one large batch
+  const Source* from = nullptr;
+  bool more = true;
+  const auto use_gathered = [&] {
+    if (!gathered.empty()) more = selection.use({gathered, gathered}, from);
+    gathered.clear();
+    return more;
+  };
+  keys.for_each(
+      progress,
+      [&](const Batch& batch, const Source* source) {
+        if (!target.remote() || source == nullptr || !source->mapped() || !options.keys.key_is_record())
+          return selection.use(batch, source);
+        from = source;
+        gathered.insert(gathered.end(), batch.records.begin(), batch.records.end());
+        return more && (gathered.size() + Parser::kColumn <= kRemoteBatch || use_gathered());
+      },
+      [&] {
+        use_gathered();
+        // At a terminal or behind `tail -f`, an answer appears as soon as there is one.
+        if (selection.source() != nullptr && !selection.source()->mapped()) out.flush();
+      });
+}
 
 int run(Options& options) {
   if (options.numbers && (options.keys.as == KeysAs::len32 || options.keys.as == KeysAs::u64)) {
     fail("-n: binary records (--keys-as len32 or u64) have no line to put a number on");
   }
-  std::optional<AnyFile> file;
-  std::optional<RedisFilter> remote;
-  const AnyFilter* filter = nullptr;
-  if (options.redis.empty()) {  // before a pipe is waited for
-    if (options.filter.empty()) fail("filter is required (see perhaps query --help)");
-    file.emplace(options.filter, options.open, options.format);
-    if (options.seek && file->opened.seek == nullptr) fail("{}: has no prefix filter (--seek)", options.filter);
-    filter = options.seek ? file->opened.seek.get() : &file->filter();
-  } else {
-    remote.emplace(RedisUrl(options.redis), options.shards);
-    if (!options.filter.empty()) options.keys.files.insert(options.keys.files.begin(), options.filter);
-  }
+  Target target(options);  // before waiting for a pipe
   read_stdin_if_none(options.keys);
   Keys keys(options.keys);
-  const bool prints = !options.quiet && !options.count && !options.json;
-  const bool with_name = options.numbers && options.keys.files.size() > 1;
-
-  std::uint64_t asked = 0;
-  std::uint64_t selected = 0;
-  std::uint64_t number = 0;  // of the record, in its source
-  const Source* current = nullptr;
   Out out;
-  std::vector<std::uint64_t> answers((remote ? kRemoteBatch : Parser::kColumn) / 64);
-  const auto use = [&](const Batch& batch, const Source* source) {
-    if (source != current) current = source, number = 0;
-    if (remote) {
-      remote->may_contain(batch.keys, answers);
-    } else {
-      ask(*filter, options.keys.as, batch.keys, answers);
-    }
-    asked += batch.keys.size();
-    for (std::size_t word = 0; word * 64 < batch.keys.size(); ++word) {
-      const std::size_t left = batch.keys.size() - word * 64;
-      const std::uint64_t all = left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
-      std::uint64_t hits = (options.invert ? ~answers[word] : answers[word]) & all;
-      while (hits != 0) {
-        const auto first = static_cast<std::size_t>(std::countr_zero(hits));
-        std::size_t run = options.numbers ? 1 : static_cast<std::size_t>(std::countr_one(hits >> first));
-        run = static_cast<std::size_t>(std::min<std::uint64_t>(run, options.most - selected));
-        if (run == 0) return false;
-        selected += run;
-        if (options.quiet) return false;
-        hits &= ~(((run == 64 ? 0 : std::uint64_t{1} << run) - 1) << first);
-        if (!prints) continue;
-        const std::size_t i = word * 64 + first;
-        if (options.numbers) {
-          if (with_name) out.write((source == nullptr ? "-e" : source->name()) + ":");
-          out.write(fmt::format("{}:", number + i + 1));
-        }
-        write_records(out, options.keys.as, batch.records.subspan(i, run), source == nullptr);
-      }
-    }
-    number += batch.keys.size();
-    return selected < options.most;
-  };
-  if (options.most != 0) {
-    // Whoever types or tails sees an answer as soon as there is one.
-    Progress progress("asking", keys.stored_bytes(), prints && is_terminal(STDOUT_FILENO));
-    Gathered gathered;
-    bool more = true;
-    const auto ask_gathered = [&] {
-      if (!gathered.records.empty()) more = use({gathered.records, gathered.records}, gathered.source);
-      gathered.records.clear();
-      return more;
-    };
-    keys.for_each(
-        progress,
-        [&](const Batch& batch, const Source* source) {
-          if (!remote || source == nullptr || !source->mapped() || !options.keys.key_is_record())
-            return use(batch, source);
-          gathered.source = source;
-          gathered.records.insert(gathered.records.end(), batch.records.begin(), batch.records.end());
-          return more && (gathered.records.size() + Parser::kColumn <= kRemoteBatch || ask_gathered());
-        },
-        [&] {
-          ask_gathered();
-          if (current != nullptr && !current->mapped()) out.flush();
-        });
-  }
+  Selection selection(options, target, out);
+  if (options.most != 0) select(options, keys, target, selection, out);
   if (options.json) {
     Json json;
-    json.add("keys", asked).add("selected", selected).add("inverted", options.invert);
+    json.add("keys", selection.queried()).add("selected", selection.selected()).add("inverted", options.invert);
     if (!options.quiet) out.write(json.text() + "\n");
   } else if (options.count && !options.quiet) {
-    out.write(fmt::format("{}\n", selected));
+    out.write(fmt::format("{}\n", selection.selected()));
   }
-  return selected != 0 ? kYes : kNo;
+  return selection.selected() != 0 ? kYes : kNo;
 }
 
 }  // namespace

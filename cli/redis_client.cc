@@ -13,17 +13,18 @@
 #include <numeric>
 #include <thread>
 
+#include "interrupt.h"
 #include "print.h"
 
 namespace perhaps::cli {
 namespace {
 
 constexpr std::uint32_t kSlots = 16384;
-// A failover takes a few seconds with the usual settings; whoever is gone for longer stays gone.
+// A failover takes a few seconds with the usual settings; a node that is gone for longer is given up.
 constexpr std::chrono::seconds kPatience{30};
 
 bool begins(const RedisReply& reply, std::string_view word) { return reply.failed() && reply.text.starts_with(word); }
-// Passes by itself.
+// An error that passes by itself.
 bool passing(const RedisReply& reply) {
   return begins(reply, "TRYAGAIN") || begins(reply, "CLUSTERDOWN") || begins(reply, "LOADING") ||
          begins(reply, "MASTERDOWN");
@@ -102,34 +103,30 @@ RedisConnection::RedisConnection(const RedisUrl& who, const std::string& host, c
     lost(::gai_strerror(error));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, &::freeaddrinfo);
   int error = 0;
-  for (const addrinfo* one = found; one != nullptr && socket_ < 0; one = one->ai_next) {
-    socket_ = ::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol);
-    if (socket_ >= 0 && ::connect(socket_, one->ai_addr, one->ai_addrlen) == 0) break;
+  for (const addrinfo* one = found; one != nullptr && !socket_; one = one->ai_next) {
+    socket_ = Descriptor(::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol));
+    if (socket_ && ::connect(socket_.get(), one->ai_addr, one->ai_addrlen) == 0) break;
     error = errno;
-    if (socket_ >= 0) ::close(std::exchange(socket_, -1));
+    socket_.reset();
     check_interrupt();
   }
-  if (socket_ < 0) lost(std::strerror(error));
+  if (!socket_) lost(std::strerror(error));
   const int yes = 1;
-  ::setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
   if (who.password.empty()) return;
   put((who.user.empty() ? RedisCommand{"AUTH", who.password} : RedisCommand{"AUTH", who.user, who.password}).bytes);
   flush();
   if (const RedisReply reply = read(); reply.failed()) {
-    ::close(std::exchange(socket_, -1));
+    socket_.reset();
     fail("{}: {}", name_, reply.text);
   }
-}
-
-RedisConnection::~RedisConnection() {
-  if (socket_ >= 0) ::close(socket_);
 }
 
 void RedisConnection::lost(const char* why) const { throw Lost(fmt::format("{}: {}", name_, why)); }
 
 void RedisConnection::flush() {
   for (std::size_t sent = 0; sent < output_.size();) {
-    const ssize_t n = ::send(socket_, output_.data() + sent, output_.size() - sent, MSG_NOSIGNAL);
+    const ssize_t n = ::send(socket_.get(), output_.data() + sent, output_.size() - sent, MSG_NOSIGNAL);
     if (n > 0) sent += static_cast<std::size_t>(n);
     if (n <= 0 && errno != EINTR) lost(std::strerror(errno));
     check_interrupt();
@@ -145,7 +142,7 @@ void RedisConnection::more() {
   constexpr std::size_t kPiece = 1 << 16;
   const std::size_t before = input_.size();
   input_.resize(before + kPiece);
-  const ssize_t n = ::recv(socket_, input_.data() + before, kPiece, 0);
+  const ssize_t n = ::recv(socket_.get(), input_.data() + before, kPiece, 0);
   const int error = errno;
   input_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
   check_interrupt();
@@ -154,10 +151,10 @@ void RedisConnection::more() {
 }
 
 std::string RedisConnection::line() {
-  constexpr std::size_t kLongest = 1 << 16;
+  constexpr std::size_t kMaxLine = 1 << 16;
   std::size_t end;
   while ((end = input_.find("\r\n", at_)) == input_.npos) {
-    if (input_.size() - at_ > kLongest) fail("{}: does not speak as Redis does", name_);
+    if (input_.size() - at_ > kMaxLine) fail("{}: does not speak the Redis protocol", name_);
     more();
   }
   std::string text = input_.substr(at_, end - at_);
@@ -168,7 +165,7 @@ std::string RedisConnection::line() {
 RedisReply RedisConnection::read(int depth) {
   const std::string head = line();
   RedisReply reply;
-  const auto strange = [&] { fail("{}: does not speak as Redis does", name_); };
+  const auto strange = [&] { fail("{}: does not speak the Redis protocol", name_); };
   if (head.empty() || depth > 8) strange();
   reply.kind = head[0];
   reply.text = head.substr(1);
@@ -177,8 +174,8 @@ RedisReply RedisConnection::read(int depth) {
   if (error != std::errc() || (reply.kind != ':' && reply.kind != '$' && reply.kind != '*')) strange();
   if (reply.kind == ':') return reply;
   if (reply.number < 0) return {};
-  constexpr long long kMostBulk = 1 << 30;
-  if (reply.number > kMostBulk) fail("{}: a reply of {} bytes", name_, reply.number);
+  constexpr long long kMaxBulk = 1 << 30;
+  if (reply.number > kMaxBulk) fail("{}: a reply of {} bytes", name_, reply.number);
   if (reply.kind == '*') {
     for (long long i = 0; i < reply.number; ++i) reply.items.push_back(read(depth + 1));
     return reply;
@@ -208,7 +205,7 @@ std::size_t Redis::node_in(const RedisReply& reply, std::size_t from) {
   const std::string where = reply.text.substr(reply.text.rfind(' ') + 1);
   const std::size_t colon = where.rfind(':');
   if (colon == where.npos) fail("{}: {}", url_.key, reply.text);
-  // No host: the one that was asked.
+  // No host: the node that answered.
   return node_named(colon == 0 ? nodes_[from].host : where.substr(0, colon), where.substr(colon + 1));
 }
 
@@ -218,7 +215,7 @@ RedisConnection& Redis::at(std::size_t node) {
   return *n.connection;
 }
 
-// Asks the nodes that are known, one after the other, who has which slots.
+// Queries the known nodes, one after the other, until one says which node has which slots.
 void Redis::discover() {
   std::string trouble;
   for (std::size_t asked = 0; asked < nodes_.size(); ++asked) {
@@ -254,13 +251,13 @@ std::vector<RedisReply> Redis::call(std::span<const RedisCommand> commands, bool
   std::vector<RedisReply> replies(commands.size());
   std::vector<std::size_t> left(commands.size());
   std::iota(left.begin(), left.end(), 0);
-  std::vector<std::size_t> asking(commands.size(), kUnknown);  // told by ASK where to ask once
+  std::vector<std::size_t> asking(commands.size(), kUnknown);  // where an ASK reply sends the command, once
   auto give_up = Clock::now() + kPatience;
   for (int rounds = 0;; ++rounds) {
     std::vector<std::size_t> retry;
     std::vector<std::size_t> where(commands.size());
     std::string trouble;
-    bool wait = rounds > 8;  // two nodes that each name the other
+    bool wait = rounds > 8;  // two nodes that redirect to each other
     const auto failed = [&](std::size_t node, const RedisConnection::Lost& lost) {
       nodes_[node].connection.reset();
       if (!again || !url_.cluster) throw lost;
@@ -325,7 +322,7 @@ std::vector<RedisReply> Redis::call(std::span<const RedisCommand> commands, bool
     if (!url_.cluster) continue;
     try {
       discover();
-    } catch (const RedisConnection::Lost&) {  // nobody answers just now
+    } catch (const RedisConnection::Lost&) {  // no node answers at the moment
     }
   }
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "command.h"
+#include "file/descriptor.h"
 
 namespace perhaps::cli {
 
@@ -59,9 +60,6 @@ class RedisConnection {
   };
 
   RedisConnection(const RedisUrl& who, const std::string& host, const std::string& port);  // throws Lost
-  ~RedisConnection();
-  RedisConnection(const RedisConnection&) = delete;
-  RedisConnection& operator=(const RedisConnection&) = delete;
 
   // Sent with the next flush.
   void put(std::string_view bytes) { output_ += bytes; }
@@ -76,7 +74,7 @@ class RedisConnection {
   RedisReply read(int depth);
 
   std::string name_;
-  int socket_ = -1;
+  Descriptor socket_;
   std::string output_;
   std::string input_;
   std::size_t at_ = 0;

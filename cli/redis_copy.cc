@@ -1,11 +1,10 @@
 // perhaps push, perhaps pull: filters between files and a Redis server.
 //
-// A filter travels as RedisBloom's own stream: the header and pieces of 16 MiB at most, so that neither side holds it
-// twice and none is too large for one reply. A line container travels as the one link of a LAYOUT LINE filter, whose
+// A filter travels as RedisBloom's own stream: the header and pieces of at most 16 MiB, so that neither side holds the
+// filter twice and no reply is too large. A line container travels as the one link of a LAYOUT LINE filter, whose
 // table has the same bytes.
 //
-// A key is filled under another name of its slot, which the server forgets by itself after a while, and renamed when it
-// is whole.
+// A key is filled under a temporary name in the same slot, which expires by itself, and is renamed when it is whole.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -15,10 +14,15 @@
 
 #include "any_file.h"
 #include "command.h"
+#include "filter_file.h"
+#include "interrupt.h"
+#include "little_endian.h"
 #include "options.h"
-#include "perhaps/container.h"
-#include "perhaps/shards.h"
+#include "perhaps/file/container.h"
+#include "perhaps/file/shards.h"
+#include "perhaps/file/writer.h"
 #include "print.h"
+#include "progress.h"
 #include "redis_filter.h"
 
 namespace perhaps::cli {
@@ -42,7 +46,7 @@ Bytes bytes_at(const std::string& text) { return bytes_of(std::string_view(text)
 
 // The header of a LAYOUT LINE filter of one link, as SCANDUMP gives it: RedisBloom's, with an option of our own.
 //   0 items u64 | 8 links u32 | 12 options u32 | 16 growth u32
-//   20 bytes u64 | 28 bits u64 | 36 items u64 | 44 rate f64 | 52 bits an item f64 | 60 probes u32 | 64 capacity u64
+//   20 bytes u64 | 28 bits u64 | 36 items u64 | 44 rate f64 | 52 bits per item f64 | 60 probes u32 | 64 capacity u64
 //   72 zero u8
 struct LineHeader {
   static constexpr std::size_t kBytes = 73;
@@ -54,11 +58,11 @@ struct LineHeader {
   Record record;
 
   std::vector<std::byte> bytes() const {
-    // It may grow, and then to twice the rate of its first link.
+    // If it grows, its rate rises to at most twice that of its first link.
     const double rate = std::clamp(shape.fpr(static_cast<double>(record.capacity)), 1e-300, 0.5);
     const double bits_per_item = static_cast<double>(shape.bits()) / static_cast<double>(record.capacity);
     std::vector<std::byte> out(kBytes);
-    const auto put = [&](std::size_t at, auto number) { detail::store(out.data() + at, number); };
+    const auto put = [&](std::size_t at, auto number) { store_little_endian(out.data() + at, number); };
     put(0, record.keys);
     put(8, std::uint32_t{1});
     put(12, kLine);
@@ -74,7 +78,7 @@ struct LineHeader {
   }
 
   static LineHeader from(Bytes header, const std::string& key) {
-    const auto number = [&]<class T>(std::size_t at, T) { return detail::load<T>(header.data() + at); };
+    const auto number = [&]<class T>(std::size_t at, T) { return load_little_endian<T>(header.data() + at); };
     const std::uint32_t links = header.size() < 20 ? 0 : number(8, std::uint32_t{});
     if (links > 1) fail("{}: has grown to {} links, and a line filter of ours is one", key, links);
     LineHeader result;
@@ -89,7 +93,7 @@ struct LineHeader {
   }
 };
 
-// Under which a key is filled: in the same slot, and of this push alone. Only a key with a stray brace takes a search.
+// The temporary name of a key: in the same slot, and of this push alone. Only a key with a stray brace needs a search.
 std::string part_of(const std::string& key) {
   const bool tagged = key.find('}') != key.npos;
   std::mt19937_64 random(std::random_device{}());
@@ -119,7 +123,7 @@ class Pieces {
     }
     if (bytes.empty()) fail("{}: holds no items: nothing to push", name);
     command = format == "redisbloom-bf" ? "BF.LOADCHUNK" : "CF.LOADCHUNK";
-    if (bytes.front() != std::byte{1}) {  // what DUMP answers
+    if (bytes.front() != std::byte{1}) {  // the reply of DUMP
       const format::Codec& codec = *format::find(format);
       format::Params params(codec);
       take(params.set("form", "stream"));
@@ -127,9 +131,9 @@ class Pieces {
       bytes = stream_;
     }
     while (bytes.size() >= 16) {
-      const auto iterator = detail::load<std::uint64_t>(bytes.data());
-      const auto size = detail::load<std::uint64_t>(bytes.data() + 8);
-      if (iterator == 0) break;  // the last answer of SCANDUMP
+      const auto iterator = load_little_endian<std::uint64_t>(bytes.data());
+      const auto size = load_little_endian<std::uint64_t>(bytes.data() + 8);
+      if (iterator == 0) break;  // the last reply of SCANDUMP
       all.push_back({iterator, bytes.subspan(16, size)});
       bytes = bytes.subspan(16 + size);
     }
@@ -198,7 +202,7 @@ void load(Redis& redis, const Pieces& pieces, const std::string& key, bool repla
     redis.must({"PERSIST", part});
     if (replace) {
       redis.must({"RENAME", part, key});
-    } else if (redis.must({"RENAMENX", part, key}).number == 0) {  // it came meanwhile
+    } else if (redis.must({"RENAMENX", part, key}).number == 0) {  // somebody made the key meanwhile
       fail_exists(key);
     }
   } catch (const RedisConnection::Lost&) {
@@ -214,7 +218,7 @@ int push_shards(const PushOptions& options, Redis& redis, const Shards& shards) 
   if (options.shards != 0 && options.shards != shards.count())
     fail("--shards {}: {} is of {}", options.shards, options.file, shards.count());
   for (const Shard& shard : shards.here()) check_absent(redis, shard_key(name, shard.index), options.replace);
-  // Whoever comes first says how many there are; those of another number could not be told from these.
+  // The first push says how many shards there are: shards of another partition could not be told apart from these.
   redis.must({"SET", shards_key(name), std::to_string(shards.count()), "NX"});
   if (const std::uint64_t said = shards_on(redis, name); said != shards.count())
     fail("{}: is in {} shards, and {} has {}: delete those and {} first", name, said, options.file, shards.count(),
@@ -257,7 +261,7 @@ int push(const PushOptions& options) {
   return kYes;
 }
 
-// Calls use(iterator, bytes) for every answer of SCANDUMP.
+// Calls use(iterator, bytes) for every reply of SCANDUMP.
 template <class Use>
 void scan_dump(Redis& redis, std::string_view command, const std::string& key, Progress& progress, Use use) {
   for (std::string iterator = "0";;) {
@@ -292,13 +296,13 @@ std::uint64_t pull_line(Redis& redis, const std::string& key, const std::string&
   return filled;
 }
 
-// How RedisBloom's types are called in files.
+// The formats of RedisBloom's types.
 std::string_view format_of(std::string_view type) {
   return type == "MBbloom--" ? "redisbloom-bf" : type == "MBbloomCF" ? "redisbloom-cf" : "";
 }
 
-// What of a header must stay the same while the pieces are read. An item more in a Bloom filter does no harm, unless it
-// grows; in a cuckoo filter others may have moved from what comes to what has been read.
+// The part of a header that must stay the same while the pieces are read. One more item in a Bloom filter does no harm
+// unless the filter grows; in a cuckoo filter it may move others from pieces still to come into pieces already read.
 std::string lasting(std::string_view format, std::string header) {
   if (format == "redisbloom-cf") return header;
   constexpr std::size_t kFirst = 20, kLink = 53, kSize = 16;  // links, and where their number of items is
@@ -307,7 +311,7 @@ std::string lasting(std::string_view format, std::string header) {
   return header;
 }
 
-// As the answers of SCANDUMP one after the other.
+// The replies of SCANDUMP, one after the other.
 template <class Writer>
 void pull_stream(Redis& redis, std::string_view format, const std::string& key, Writer& out, Progress& progress) {
   const std::string_view command = format == "redisbloom-bf" ? "BF.SCANDUMP" : "CF.SCANDUMP";
@@ -315,8 +319,8 @@ void pull_stream(Redis& redis, std::string_view format, const std::string& key, 
   scan_dump(redis, command, key, progress, [&](std::uint64_t iterator, Bytes bytes) {
     if (iterator == 1) header = text_of(bytes);
     std::array<std::byte, 16> frame;
-    detail::store(frame.data(), iterator);
-    detail::store(frame.data() + 8, std::uint64_t{bytes.size()});
+    store_little_endian(frame.data(), iterator);
+    store_little_endian(frame.data() + 8, std::uint64_t{bytes.size()});
     take(out.append(frame));
     take(out.append(bytes));
   });

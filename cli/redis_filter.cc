@@ -4,12 +4,12 @@
 #include <numeric>
 
 #include "options.h"
-#include "perhaps/shards.h"
+#include "perhaps/file/shards.h"
 
 namespace perhaps::cli {
 namespace {
 
-// A command is carried out in one go; many small ones cost more than they hold others up.
+// A server runs a command in one go, so a large one delays other clients; many small ones cost more in all.
 constexpr std::size_t kItems = 256;
 
 std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
@@ -25,7 +25,7 @@ std::uint64_t shards_on(Redis& redis, const std::string& name) {
   if (reply.failed()) fail("{}: {}", key, reply.text);
   if (reply.kind == 0) return 0;
   const auto count = parse_u64(reply.text);
-  if (!count || *count == 0 || *count > kMostShards) fail("{}: '{}' is no number of shards", key, reply.text);
+  if (!count || *count == 0 || *count > kMaxShards) fail("{}: '{}' is no number of shards", key, reply.text);
   return *count;
 }
 

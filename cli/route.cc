@@ -5,10 +5,15 @@
 #include <utility>
 
 #include "command.h"
+#include "filter_file.h"
+#include "interrupt.h"
+#include "json.h"
 #include "keys.h"
+#include "lock.h"
 #include "options.h"
-#include "perhaps/set_index.h"
+#include "perhaps/engine/set_index.h"
 #include "print.h"
+#include "progress.h"
 
 namespace perhaps::cli {
 namespace {
@@ -17,7 +22,7 @@ enum class Action : std::uint8_t { ask, build, add, remove };
 
 struct Options {
   std::string index;
-  KeyOptions keys;  // what follows INDEX: keys to ask for, or the sets to change
+  KeyOptions keys;  // what follows INDEX: keys to look up, or the sets to change
   OpenArgs open;
   bool build = false;
   bool add = false;
@@ -36,14 +41,14 @@ struct NamedKeys {
   std::string name;
   KeyOptions keys;
 };
-// "eu=eu.txt": the keys of a set and its name.
+// "eu=eu.txt": the name of a set and the file of its keys.
 std::vector<NamedKeys> sets_of(const Options& options) {
   std::vector<NamedKeys> sets;
   for (const std::string& text : options.keys.files) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) fail("{}: a set is given as NAME=FILE", text);
     NamedKeys set{text.substr(0, equals), options.keys};
-    // Answers have a tab before the names and commas between them, one key a line.
+    // Answers have a tab before the names, commas between them, and one key per line.
     if (std::ranges::any_of(set.name, [](unsigned char c) { return c == ',' || c < ' ' || c == 0x7f; })) {
       fail("{}: a name has no comma and no control character", Json::quoted(set.name));
     }
@@ -75,7 +80,7 @@ std::vector<std::uint64_t> digests_of(const NamedKeys& set, const AnyHasher& has
   return digests;
 }
 
-// The column of each set, 64 sets at a time: what one walk over the matrix takes.
+// Fills the columns of the sets, 64 sets in one pass over the matrix.
 void add_sets(SetIndex& index, const std::vector<NamedKeys>& sets, std::vector<std::vector<std::uint64_t>> digests) {
   for (std::size_t from = 0; from < sets.size(); from += 64) {
     const std::size_t to = std::min(sets.size(), from + 64);
@@ -84,7 +89,7 @@ void add_sets(SetIndex& index, const std::vector<NamedKeys>& sets, std::vector<s
     filters.reserve(to - from);
     for (std::size_t i = from; i < to; ++i) {
       if (digests[i].empty()) digests[i] = digests_of(sets[i], index.hasher());
-      // The bits are those of the digests, whoever made them.
+      // The bits depend on the digests alone.
       Bloom& filter = filters.emplace_back(index.shape().column);
       for (const std::uint64_t digest : digests[i]) filter.insert(Digest<Hash>::made_by(Hash(), digest));
       columns.push_back({sets[i].name, digests[i].size(), filter.bytes()});
@@ -125,7 +130,7 @@ int build(const Options& options) {
   check_output(options.index);
   const auto secret = options.open.keyed.read();
   const AnyHasher hasher = secret ? AnyHasher(*secret) : AnyHasher(Hash());
-  // The largest set decides, so all are read before the first is put in, unless it is known.
+  // The largest set decides the size, so all are read before the first is inserted, unless it is known.
   std::uint64_t largest = options.keys_expected;
   std::vector<std::vector<std::uint64_t>> digests(sets.size());
   for (std::size_t i = 0; i < sets.size() && options.keys_expected == 0; ++i) {
@@ -191,7 +196,7 @@ void write_json(Out& out, const SetIndexView& index, Bytes record, std::span<con
   out.write(Json().add("record", text).raw("sets", Json::array(names)).text() + "\n");
 }
 
-int ask(Options& options) {
+int look_up(Options& options) {
   const File file =
       take(File::open(options.index, {.verify = !options.open.no_verify, .secret = options.open.keyed.read()}));
   const SetIndexView index = take(SetIndexView::over(file));
@@ -205,7 +210,7 @@ int ask(Options& options) {
   std::uint64_t routed = 0;
   Out out;
   const Source* current = nullptr;
-  Progress progress("asking", keys.stored_bytes());
+  Progress progress("querying", keys.stored_bytes());
   keys.for_each(
       progress,
       [&](const Batch& batch, const Source* source) {
@@ -232,7 +237,7 @@ int ask(Options& options) {
 int run(Options& options) {
   switch (const Action action = action_of(options); action) {
     case Action::ask:
-      return ask(options);
+      return look_up(options);
     case Action::build:
       return build(options);
     case Action::add:

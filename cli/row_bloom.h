@@ -4,8 +4,8 @@
 //   fpr   = (fpr of the line filter)^rows
 //
 // A line filter is dear at low rates, because its rate is made by the lines that happen to be overfull; rows have bad
-// luck independently. At 1e-6, bits a key: 39.0 with one row, 31.5 with two, 30.3 with three, 29.3 with four, 28.8 for
-// a classic filter, which reads 20 lines for it. An absent key mostly reads one line.
+// luck independently. At 1e-6, bits per key: 39.0 with one row, 31.5 with two, 30.3 with three, 29.3 with four, 28.8
+// for a classic filter, which reads 20 lines for it. An absent key mostly reads one line.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -67,21 +67,22 @@ struct RowLayout {
   }
 
   // Row by row, each about the keys that all rows before it have: every row has the batch kernel of the line filter.
-  static void query(RowShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                    std::uint64_t* answers, bool ahead) noexcept {
-    for (std::size_t from = 0; from < count; from += kColumn)
-      query_column(shape, table, digests + from, std::min(kColumn, count - from), answers + from / 64, ahead);
+  static void query(RowShape shape, const std::byte* table, const perhaps::Batch<>& batch,
+                    std::uint64_t* answers) noexcept {
+    for (std::size_t from = 0; from < batch.count; from += kColumn)
+      query_column(shape, table, batch, from, std::min(kColumn, batch.count - from), answers + from / 64);
   }
-  static void insert_many(RowShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                          bool ahead) noexcept {
+  static std::size_t insert(RowShape shape, std::byte* table, const perhaps::Batch<>& batch) noexcept {
     std::array<std::uint64_t, kColumn> mine;
-    for (std::size_t from = 0; from < count; from += kColumn) {
-      const std::size_t size = std::min(kColumn, count - from);
+    for (std::size_t from = 0; from < batch.count; from += kColumn) {
+      const std::size_t size = std::min(kColumn, batch.count - from);
       for (std::uint32_t r = 0; r < shape.rows; ++r) {
-        for (std::size_t i = 0; i < size; ++i) mine[i] = digest(r, digests[from + i]);
-        LineLayout::insert_many(shape.line, row_at(shape, table, r), mine.data(), size, ahead);
+        for (std::size_t i = 0; i < size; ++i) mine[i] = digest(r, batch[from + i]);
+        insert_batch<LineLayout>(shape.line, row_at(shape, table, r),
+                                 {.words = mine.data(), .count = size, .ahead = batch.ahead});
       }
     }
+    return batch.count;
   }
 
  private:
@@ -102,16 +103,17 @@ struct RowLayout {
     return result;
   }
 
-  static void query_column(RowShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                           std::uint64_t* answers, bool ahead) noexcept {
+  static void query_column(RowShape shape, const std::byte* table, const perhaps::Batch<>& batch, std::size_t from,
+                           std::size_t count, std::uint64_t* answers) noexcept {
     std::array<std::uint64_t, kColumn> mine;
     std::array<std::uint16_t, kColumn> place;
     std::array<std::uint64_t, kColumn / 64> found;
     for (std::size_t i = 0; i < count; ++i) place[i] = static_cast<std::uint16_t>(i);
     std::size_t left = count;
     for (std::uint32_t r = 0; r < shape.rows && left != 0; ++r) {
-      for (std::size_t i = 0; i < left; ++i) mine[i] = digest(r, digests[place[i]]);
-      LineLayout::query(shape.line, row_at(shape, table, r), mine.data(), left, found.data(), ahead);
+      for (std::size_t i = 0; i < left; ++i) mine[i] = digest(r, batch[from + place[i]]);
+      query_batch<LineLayout>(shape.line, row_at(shape, table, r),
+                              {.words = mine.data(), .count = left, .ahead = batch.ahead}, found.data());
       std::size_t kept = 0;
       for (std::size_t i = 0; i < left; ++i) {
         place[kept] = place[i];

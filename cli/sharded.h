@@ -1,4 +1,4 @@
-// The filters of a file of shards (perhaps/shards.h), asked as one: each key of the filter of its shard.
+// The filters of a file of shards (perhaps/file/shards.h), asked as one: each key of the filter of its shard.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "perhaps/any_filter.h"
-#include "perhaps/shards.h"
+#include "perhaps/file/shards.h"
 
 namespace perhaps::cli {
 

@@ -1,5 +1,6 @@
-// perhaps size: what each family needs, and how far that is from the least that any filter could.
+// perhaps size: what each family needs, and how far that is from the theoretical minimum.
 #include "command.h"
+#include "json.h"
 #include "options.h"
 #include "print.h"
 
@@ -14,7 +15,7 @@ struct Options {
 
 // What can be done with it once it is built.
 std::string abilities(const Family& family) {
-  std::string text = family.grows ? "add" : "query only";
+  std::string text = family.inserts ? "add" : "query only";
   if (family.erases) text += " remove";
   if (family.merges) text += " merge";
   return text;
@@ -24,25 +25,26 @@ int run(const Options& options) {
   const Request request = options.sizing.request(options.keys);
   std::vector<std::string> objects;
   std::vector<std::vector<std::string>> rows = {{"family", "bits/key", "bytes", "fpr", "over limit", "then"}};
-  for (const SizeRow& row : size_table(request)) {
-    if (request.max_bytes != 0 && row.bytes > request.max_bytes) continue;  // not even its smallest fits
-    if (row.family == "scalable" && (request.max_bytes != 0 || request.bits_per_key != 0)) continue;
-    const double bits_per_key = static_cast<double>(row.bits) / static_cast<double>(options.keys);
-    const double limit = bits_per_key_limit(row.fpr);
+  for (const FamilySize& size : size_table(request)) {
+    const Family& family = *find_family(size.kind);
+    if (request.max_bytes != 0 && size.bytes > request.max_bytes) continue;  // even its smallest filter is too large
+    const double bits_per_key = static_cast<double>(size.bits) / static_cast<double>(options.keys);
+    const double limit = bits_per_key_limit(size.fpr);
     const double above = limit > 0 ? bits_per_key / limit - 1 : 0;
-    if (above < 0) continue;  // what no filter can do: its largest table does not hold so many keys
+    if (above < 0) continue;  // impossible: its largest table does not hold so many keys
     if (options.json) {
       Json json;
-      json.add("family", row.family).add("keys", options.keys).add("bits", row.bits).add("bytes", row.bytes);
-      json.add("bits_per_key", bits_per_key).add("probes", row.probes).add("fpr", row.fpr);
+      json.add("family", family.name).add("keys", options.keys).add("bits", size.bits).add("bytes", size.bytes);
+      json.add("bits_per_key", bits_per_key).add("probes", size.probes).add("fpr", size.fpr);
       json.add("bits_per_key_limit", limit).add("above_limit", above);
-      json.add("summary", find_family(row.family)->summary);
+      json.add("summary", family.summary).add("kind", static_cast<std::uint32_t>(family.kind));
+      json.add("add", family.inserts).add("remove", family.erases).add("merge", family.merges);
+      json.add("grow", family.grows);
       objects.push_back(json.text());
     } else {
-      rows.push_back({std::string(row.family), fmt::format("{:.2f}", bits_per_key), grouped(row.bytes),
-                      percent(row.fpr),
-                      limit > 0.01 ? fmt::format("+{:.{}f} %", above * 100, above < 0.0995 ? 1 : 0) : "-",
-                      abilities(*find_family(row.family))});
+      rows.push_back(
+          {std::string(family.name), fmt::format("{:.2f}", bits_per_key), grouped(size.bytes), percent(size.fpr),
+           limit > 0.01 ? fmt::format("+{:.{}f} %", above * 100, above < 0.0995 ? 1 : 0) : "-", abilities(family)});
     }
   }
   Out out;
@@ -51,7 +53,7 @@ int run(const Options& options) {
     return kYes;
   }
   out.write(table(rows, "lrrrrl"));
-  out.write(dim("limit: no filter can do with fewer than log2(1/fpr) bits a key") + "\n");
+  out.write(dim("limit: no filter needs fewer than log2(1/fpr) bits per key") + "\n");
   return kYes;
 }
 

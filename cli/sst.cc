@@ -11,7 +11,6 @@
 #include <rocksdb/merge_operator.h>
 #include <rocksdb/options.h>
 #include <rocksdb/sst_file_reader.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -30,8 +29,11 @@
 #include <CLI/Formatter.hpp>
 
 #include "command.h"
+#include "interrupt.h"
+#include "json.h"
 #include "options.h"
-#include "perhaps/format.h"
+#include "perhaps/file/mapping.h"
+#include "perhaps/format/format.h"
 #include "print.h"
 
 namespace perhaps::cli {
@@ -44,38 +46,12 @@ struct Options {
   bool json = false;
 };
 
-class Mapped {
- public:
-  explicit Mapped(const std::string& path) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat about {};
-    if (fd < 0 || ::fstat(fd, &about) != 0) {
-      const int error = errno;
-      if (fd >= 0) ::close(fd);
-      fail("{}: {}", path, std::generic_category().message(error));
-    }
-    size_ = S_ISREG(about.st_mode) ? static_cast<std::size_t>(about.st_size) : 0;
-    if (size_ != 0) data_ = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, fd, 0);
-    ::close(fd);
-    if (data_ == MAP_FAILED) fail("{}: {}", path, std::generic_category().message(errno));
-  }
-  Mapped(const Mapped&) = delete;
-  ~Mapped() {
-    if (size_ != 0) ::munmap(data_, size_);
-  }
-  Bytes bytes() const noexcept { return {static_cast<const std::byte*>(data_), size_}; }
-
- private:
-  void* data_ = nullptr;
-  std::size_t size_ = 0;
-};
-
-// What the engine's own library says of a filter.
+// What reading the table through the engine's own library shows.
 struct Verified {
   std::uint64_t keys = 0;     // read
   std::uint64_t missing = 0;  // of these, denied
   std::string first_missing;
-  std::uint64_t absent = 0;   // keys that are not in the table, asked for
+  std::uint64_t absent = 0;   // queried keys that are not in the table
   std::uint64_t perhaps = 0;  // of these, not denied
   double fpr() const { return absent == 0 ? 0 : static_cast<double>(perhaps) / static_cast<double>(absent); }
 };
@@ -102,11 +78,11 @@ struct Table {
   }
 };
 
-// Keys go in one by one and are asked for 64 at a time, each beside some that are not in the table.
+// Takes keys one by one and queries them 64 at a time, together with keys that are not in the table.
 class Asker {
  public:
-  // A filter of prefixes alone takes every key with a known prefix for a member, so there the absent keys are random;
-  // else they are longer than a key, and thus lie beside it, in every part of the table.
+  // A filter of prefixes alone answers *perhaps* to every key with a known prefix, so there the absent keys are random.
+  // Otherwise an absent key is a key of the table and some bytes more, and thus sorts next to it.
   Asker(const AnyFilter& whole, const AnyFilter* seek, double absent_per_key, bool prefixes_alone)
       : whole_(whole), seek_(seek), absent_per_key_(absent_per_key), prefixes_alone_(prefixes_alone) {}
 
@@ -248,7 +224,7 @@ std::string kind_of(const format::Opened& opened, const Description& d) {
 }
 
 Table read_table(const std::string& path, const Options& options) {
-  const Mapped file(path);
+  const Mapping file = take(Mapping::open(path));
   const format::Source source{.bytes = file.bytes(), .file_name = path};
   const auto codec = format::detect(source);
   const bool rocksdb = codec && (*codec)->name == "rocksdb-table";
@@ -428,8 +404,9 @@ Command::Run sst_command(CLI::App& app) {
   auto options = std::make_shared<Options>();
   app.add_option("tables", options->paths, "Table files, or the folder of a database")->type_name("FILE")->required();
   app.add_flag("--verify", options->verify,
-               "Read every key through the engine's library: the filter must not deny it; and ask for absent keys");
-  add_count(app, "--absent", options->absent, "N", "Absent keys to ask for in each table, about; 100000 if not given");
+               "Read every key through the engine's library: the filter must not deny it; and query absent keys");
+  add_count(app, "--absent", options->absent, "N",
+            "About how many absent keys to query in each table; default: 100000");
   declare_json(app, options->json);
   return [options] { return run(*options); };
 }
@@ -440,7 +417,7 @@ constexpr std::string_view kExamples[] = {
 };
 constexpr Command kCommands[] = {
     {"sst", "the filters of LevelDB and RocksDB tables",
-     "Lists the tables of a database, or table files: the kind of filter, its bits a key, size, predicted "
+     "Lists the tables of a database, or table files: the kind of filter, its bits per key, size, predicted "
      "false-positive rate, and share of the file. Keys of LevelDB tables are estimated (~), those of RocksDB are what "
      "the table says. --verify reads what the engine's own library shows: of RocksDB that is the newest version of "
      "each key, without deletions. Exit code: 1 if a filter denies a key that is in its table, 2 on an error.",

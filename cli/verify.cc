@@ -6,9 +6,12 @@
 
 #include "any_file.h"
 #include "command.h"
+#include "filter_file.h"
+#include "json.h"
 #include "keys.h"
 #include "options.h"
 #include "print.h"
+#include "progress.h"
 
 namespace perhaps::cli {
 namespace {
@@ -24,7 +27,7 @@ struct Options {
   bool json = false;
 };
 
-// Wilson's score interval: it holds for rates near 0 too, where the textbook one is empty.
+// Wilson's score interval, which also holds for rates near 0, where the textbook interval is empty.
 struct Interval {
   double low;
   double high;
@@ -41,18 +44,18 @@ Interval wilson(std::uint64_t hits, std::uint64_t tries, double z) {
 }
 
 std::string shown(Bytes record, KeysAs as) {
-  constexpr std::size_t kMost = 60;
+  constexpr std::size_t kMax = 60;
   std::string text;
   if (as == KeysAs::u64) {
     std::uint64_t value = 0;
     for (std::size_t i = 0; i < record.size(); ++i) value |= std::to_integer<std::uint64_t>(record[i]) << (8 * i);
     return std::to_string(value);
   }
-  for (const std::byte b : record.first(std::min(kMost, record.size()))) {
+  for (const std::byte b : record.first(std::min(kMax, record.size()))) {
     const auto c = std::to_integer<unsigned char>(b);
     text += c >= 0x20 && c != 0x7f ? std::string(1, static_cast<char>(c)) : fmt::format("\\x{:02x}", c);
   }
-  return record.size() > kMost ? text + ".." : text;
+  return record.size() > kMax ? text + ".." : text;
 }
 
 struct Tally {
@@ -70,7 +73,8 @@ struct Generator {  // splitmix64
   }
 };
 
-// Random keys of 16 bytes (numbers for u64): one of them is in the key list with probability 2^-64 or less for each.
+// Random keys of 16 bytes (numbers for u64). The probability that a given one equals a given key of the list is at most
+// 2^-64.
 Tally ask_random(const AnyFilter& filter, const Options& options) {
   Tally tally;
   Generator random{options.absent_seed};
@@ -87,7 +91,7 @@ Tally ask_random(const AnyFilter& filter, const Options& options) {
       std::memcpy(keys[i].data(), words, sizeof words);
       views[i] = Bytes(keys[i]).first(size);
     }
-    ask(filter, options.keys.as, std::span(views).first(count), answers);
+    query(filter, options.keys.as, std::span(views).first(count), answers);
     for (std::size_t i = 0; i < (count + 63) / 64; ++i)
       tally.perhaps += static_cast<std::uint64_t>(std::popcount(answers[i]));
     tally.asked += count;
@@ -101,7 +105,7 @@ Tally ask_all(const AnyFilter& filter, Keys& keys, KeysAs as, const char* label,
   std::array<std::uint64_t, Parser::kColumn / 64> answers;
   Progress progress(label, keys.stored_bytes());
   keys.for_each(progress, [&](const Batch& batch, const Source*) {
-    ask(filter, as, batch.keys, answers);
+    query(filter, as, batch.keys, answers);
     for (std::size_t i = 0; i < batch.keys.size(); ++i) {
       const bool perhaps = (answers[i / 64] >> (i % 64) & 1) != 0;
       tally.perhaps += perhaps;
@@ -116,7 +120,7 @@ Tally ask_all(const AnyFilter& filter, Keys& keys, KeysAs as, const char* label,
 int run(Options& options) {
   check_key_format(options.keys);
   check_stdin_once(options.keys.files, std::count(options.absent.files.begin(), options.absent.files.end(), "-"));
-  const AnyFile file(options.filter, options.open, options.format);  // before a pipe is waited for
+  const AnyFile file(options.filter, options.open, options.format);  // before waiting for a pipe
   Keys keys(options.keys);
   std::vector<std::string> absent_files = std::move(options.absent.files);
   options.absent = options.keys;
@@ -132,7 +136,7 @@ int run(Options& options) {
   const std::uint64_t false_negatives = present.asked - present.perhaps;
   const double fpr = others.asked == 0 ? 0 : static_cast<double>(others.perhaps) / static_cast<double>(others.asked);
   const Interval likely = wilson(others.perhaps, others.asked, 1.96);
-  // The model of another system's filter was measured too (format/codec.h), with an error of its own.
+  // The model of another system's filter is itself a measurement (format/codec.h), with an error of its own.
   constexpr double kSample = 1 << 18;
   const double spread = file.codec == nullptr ? 1 : std::sqrt(1 + static_cast<double>(others.asked) / kSample);
   const Interval possible = wilson(others.perhaps, others.asked, 5 * spread);
@@ -180,7 +184,7 @@ Command::Run verify_command(CLI::App& app) {
   auto* files = app.add_option("--absent", options->absent.files, "Keys that are not in the filter; may be repeated")
                     ->type_name("FILE")
                     ->allow_extra_args(false);
-  add_count(app, "--absent-count", options->absent_count, "N", "How many random keys to ask for otherwise; default: 1M",
+  add_count(app, "--absent-count", options->absent_count, "N", "How many random keys to query otherwise; default: 1M",
             0)
       ->excludes(files);
   add_count(app, "--absent-seed", options->absent_seed, "S", "Where the random keys begin; default: 1", 0)

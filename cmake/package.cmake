@@ -1,5 +1,5 @@
-# Install rules: both libraries, the headers, find_package(perhaps), pkg-config perhaps, the tool with its man page and
-# completions; and the Debian package made of them.
+# Install rules: both libraries, the headers, find_package(perhaps), pkg-config perhaps, the tool with its man page,
+# completions and pages, the programs for storage engines. debian/ makes packages of what is installed.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS ${perhaps_libraries} EXPORT perhaps)
@@ -28,41 +28,59 @@ endforeach()
 configure_file(cmake/perhaps.pc.in perhaps.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/perhaps.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The pages as they lie in the tree, so that their links hold; the headers are elsewhere.
+set(share ${PROJECT_BINARY_DIR}/share)
+file(MAKE_DIRECTORY ${share})
+file(RELATIVE_PATH prefix_from_doc /${CMAKE_INSTALL_DOCDIR} /)
+file(GLOB pages CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} *.md)
+foreach(page IN LISTS pages)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page})
+  file(READ ${page} text)
+  string(REPLACE "](include/" "](${prefix_from_doc}${CMAKE_INSTALL_INCLUDEDIR}/" text "${text}")
+  file(CONFIGURE OUTPUT share/${page} CONTENT "${text}" @ONLY)
+  install(FILES ${share}/${page} DESTINATION ${CMAKE_INSTALL_DOCDIR})
+endforeach()
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY doc DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md" PATTERN "*.svg")
+
+if(TARGET perhaps-redis)
+  # The line that a server needs, with the folder that was installed to.
+  string(CONCAT conf [[${CMAKE_INSTALL_PREFIX}/]] ${CMAKE_INSTALL_DATAROOTDIR} /doc/perhaps-redis/examples)
+  string(CONCAT line "loadmodule " [[${CMAKE_INSTALL_PREFIX}/]] ${CMAKE_INSTALL_LIBDIR} /perhaps/perhaps-redis.so)
+  install(CODE "file(WRITE \"\$ENV{DESTDIR}${conf}/perhaps-redis.conf\" \"${line}\\n\")")
+endif()
+
+# Programs that link a storage engine are commands of the tool, which finds them there.
+set(described "")
+set(descriptions "")
 foreach(program IN ITEMS perhaps-sst perhaps-bench-lsm)
   if(TARGET ${program})
-    install(TARGETS ${program})
+    install(TARGETS ${program} DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/perhaps)
+    list(APPEND described --with ${share}/${program}.txt)
+    list(APPEND descriptions ${share}/${program}.txt)
+    add_custom_command(OUTPUT ${share}/${program}.txt COMMAND ${program} --describe > ${share}/${program}.txt
+                       DEPENDS ${program} VERBATIM)
+    file(WRITE ${share}/${program}.1 ".so man1/perhaps.1\n")
+    install(FILES ${share}/${program}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   endif()
 endforeach()
 if(TARGET perhaps-cli)
   install(TARGETS perhaps-cli)
   # The tool writes its own man page and completions, from the table that also parses its arguments.
-  set(manual ${PROJECT_BINARY_DIR}/share/perhaps.1)
-  set(completion_bash ${PROJECT_BINARY_DIR}/share/perhaps.bash)
-  set(completion_zsh ${PROJECT_BINARY_DIR}/share/_perhaps)
-  set(completion_fish ${PROJECT_BINARY_DIR}/share/perhaps.fish)
-  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/share)
+  set(manual ${share}/perhaps.1)
+  set(completion_bash ${share}/perhaps.bash)
+  set(completion_zsh ${share}/_perhaps)
+  set(completion_fish ${share}/perhaps.fish)
   add_custom_command(
     OUTPUT ${manual} ${completion_bash} ${completion_zsh} ${completion_fish}
-    COMMAND perhaps-cli man > ${manual}
-    COMMAND perhaps-cli completion bash > ${completion_bash}
-    COMMAND perhaps-cli completion zsh > ${completion_zsh}
-    COMMAND perhaps-cli completion fish > ${completion_fish}
-    DEPENDS perhaps-cli VERBATIM)
+    COMMAND perhaps-cli man ${described} > ${manual}
+    COMMAND perhaps-cli completion bash ${described} > ${completion_bash}
+    COMMAND perhaps-cli completion zsh ${described} > ${completion_zsh}
+    COMMAND perhaps-cli completion fish ${described} > ${completion_fish}
+    DEPENDS perhaps-cli ${descriptions} VERBATIM)
   add_custom_target(perhaps-manual ALL DEPENDS ${manual})
   install(FILES ${manual} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES ${completion_bash} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME perhaps)
   install(FILES ${completion_zsh} DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
   install(FILES ${completion_fish} DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
 endif()
-
-set(CPACK_GENERATOR DEB)
-set(CPACK_PACKAGE_CONTACT "The perhaps authors <perhaps@localhost>")
-set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
-set(CPACK_STRIP_FILES ON)
-set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# Whoever links libperhaps.a needs what it was built against.
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS libhwy-dev)
-include(CPack)

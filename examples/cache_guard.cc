@@ -1,6 +1,7 @@
-// A cache in front of a database is no help against keys that do not exist: nothing is ever cached for them, and each
-// request goes through. A filter of the keys that do exist turns them away in memory. New rows go into the filter
-// before they go into the database, so that it never denies one; it is shared by all threads without a lock.
+// A cache in front of a database does not help against keys that do not exist: nothing is ever cached for them, and
+// every request reaches the database. A filter of the existing keys rejects such requests in memory. New rows are
+// inserted into the filter before the database, so the filter never rejects an existing row. All threads share the
+// filter without a lock.
 #include <atomic>
 #include <cstdio>
 #include <mutex>
@@ -58,7 +59,7 @@ int main() {
   Guarded guarded(database);
   for (int i = 0; i < 50'000; ++i) guarded.put("user " + std::to_string(i), "here");
 
-  // Two clients add users while two others ask for users that never were.
+  // Two clients add users while two others request users that never existed.
   std::atomic<bool> lost = false;
   {
     std::vector<std::jthread> clients;
@@ -76,8 +77,8 @@ int main() {
     }
   }
   const std::uint64_t useless = database.queries - 40'000;
-  std::printf("400,000 requests for users that never were: %llu reached the database\n",
+  std::printf("400,000 requests for users that never existed: %llu reached the database\n",
               static_cast<unsigned long long>(useless));
-  if (lost) return std::puts("a user was turned away"), 1;
+  if (lost) return std::puts("an existing user was rejected"), 1;
   return useless < 1'000 ? 0 : 1;
 }

@@ -1,6 +1,6 @@
-// A crawler must not fetch a page twice, and cannot know how many pages there are: a scalable filter keeps its promised
-// rate however many come. Links that were seen lately are told apart in a window of constant memory, which is enough
-// for a crawl that should come back to a page after some time.
+// A crawler must not fetch a page twice, and cannot know how many pages there are: a scalable filter keeps its rate
+// however many there are. A crawler that should return to a page after some time needs to recognise only recent links:
+// a window filter does this in constant memory.
 #include <cstdio>
 #include <deque>
 #include <string>
@@ -19,7 +19,7 @@ std::uint64_t link(std::uint64_t page, std::uint64_t i) { return (page * 2654435
 
 int main() {
   perhaps::ScalableBloom seen(perhaps::Growth{.fpr = 0.001});
-  std::unordered_set<std::string> really;  // what the filter spares a crawler; here to check it
+  std::unordered_set<std::string> really;  // the exact set, which a crawler does not need; here to check the filter
   std::deque<std::uint64_t> queue;
   std::uint64_t fetched = 0;
   std::uint64_t skipped_unseen = 0;
@@ -39,7 +39,7 @@ int main() {
               static_cast<unsigned long long>(fetched), static_cast<unsigned long long>(skipped_unseen),
               static_cast<unsigned long long>(seen.byte_size()));
 
-  // The last 10,000 links, and no more memory after a million of them than after the first ten thousand.
+  // The last 10,000 links. A million links take no more memory than the first ten thousand.
   perhaps::Window lately({.keys = 10'000, .fpr = 0.01});
   for (std::uint64_t i = 0; i < 1'000'000; ++i) {
     lately.insert(url(i));

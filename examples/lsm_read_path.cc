@@ -1,6 +1,6 @@
 // Point lookups in an LSM store: tables in four levels, each ten times as large as the one before it, with the filters
-// that a memory budget allows. A lookup hashes once, asks the memory for every table's filter, and then reads only the
-// tables whose filter says *perhaps*, newest first.
+// that a memory budget allows. A lookup hashes the key once, prefetches from the filter of every table, and then reads
+// only the tables whose filter answers *perhaps*, newest first.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -8,22 +8,22 @@
 #include <string>
 #include <vector>
 
-#include "perhaps/allocate.h"
-#include "perhaps/counters.h"
-#include "perhaps/filter_block.h"
+#include "perhaps/engine/allocate.h"
+#include "perhaps/engine/counters.h"
+#include "perhaps/engine/filter_block.h"
 
 namespace {
 
-// Sorted, on "disk", with its filter block in memory.
+// A sorted table on "disk", with its filter block in memory.
 class Table {
  public:
   Table(std::map<std::string, std::string> rows, double bits_per_key) : rows_(std::move(rows)) {
-    perhaps::FilterBlockBuilder builder({.family = "line", .bits_per_key = bits_per_key});
+    perhaps::FilterBlockBuilder builder({.family = perhaps::Kind::line, .bits_per_key = bits_per_key});
     for (const auto& [key, value] : rows_) builder.add(key);
     bytes_ = builder.finish();
     filter_ = perhaps::FilterBlock::over(bytes_);
   }
-  Table(const Table&) = delete;  // the filter looks into bytes_
+  Table(const Table&) = delete;  // the filter refers to bytes_
 
   const perhaps::FilterBlock& filter() const { return filter_; }
   std::size_t filter_bytes() const { return bytes_.size(); }
@@ -46,7 +46,8 @@ class Store {
   explicit Store(std::uint64_t budget) : counters_(kLevels) {
     std::vector<perhaps::Level> levels;
     for (const std::uint64_t keys : kKeys) levels.push_back({.keys = keys});
-    const auto plan = perhaps::LevelBudget::over(levels)->best(budget);
+    const auto tree = perhaps::LevelBudget::over(levels);
+    const auto plan = tree->best(budget);
     std::uint64_t next = 0;
     for (std::size_t level = 0; level < kLevels; ++level) {
       std::map<std::string, std::string> rows;
@@ -89,10 +90,10 @@ int main() {
       return std::printf("lost key %llu\n", static_cast<unsigned long long>(i)), 1;
   }
   for (std::uint64_t i = 0; i < 100'000; ++i) {
-    if (store.get("no such key " + std::to_string(i))) return std::puts("found what is not there"), 1;
+    if (store.get("no such key " + std::to_string(i))) return std::puts("found a key that does not exist"), 1;
   }
-  std::puts("level     keys  bits/key     asked   skipped     found  in vain    rate");
-  std::uint64_t vain = 0;
+  std::puts("level     keys  bits/key   queries   skipped     found   wasted    rate");
+  std::uint64_t wasted = 0;
   for (std::size_t level = 0; level < Store::kLevels; ++level) {
     const auto counts = store.counters().of(level);
     const double bits =
@@ -102,9 +103,9 @@ int main() {
                 static_cast<unsigned long long>(counts.probes()), static_cast<unsigned long long>(counts.no),
                 static_cast<unsigned long long>(counts.found), static_cast<unsigned long long>(counts.false_positives),
                 100 * counts.fpr());
-    vain += counts.false_positives;
+    wasted += counts.false_positives;
   }
-  std::printf("%llu tables read in vain for 100,000 absent keys; without filters 400,000\n",
-              static_cast<unsigned long long>(vain));
-  return vain < 5'000 ? 0 : 1;
+  std::printf("%llu wasted reads for 100,000 absent keys; without filters 400,000\n",
+              static_cast<unsigned long long>(wasted));
+  return wasted < 5'000 ? 0 : 1;
 }

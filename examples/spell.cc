@@ -1,5 +1,5 @@
-// A spell checker in a byte a word: the use for which Bloom's filter became famous (McIlroy's `spell` had 75,000 words
-// in 64 KB). The words go into a ribbon filter, the smallest; a misspelt word passes with a probability of 1 in 250.
+// A spell checker in one byte per word: the use that made Bloom's filter famous (McIlroy's `spell` had 75,000 words in
+// 64 KB). The words go into a ribbon filter, the smallest family; a misspelt word passes with probability 1 in 250.
 //
 //   spell [word list [text]]
 #include <cctype>

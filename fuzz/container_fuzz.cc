@@ -1,15 +1,15 @@
-// Any bytes at all, opened as our own file: never a crash, and where they open, every question is answered, a copy
-// answers the same, and what a family can do it does: keys that went in show, keys that come out were in, a union has
-// both, and what is refused changes nothing. Each input is tried as it is, and with its checksums repaired, which is
-// how the fuzzer gets past them. Seeds: test/golden/perhaps and test/corrupt/perhaps.
+// Opens arbitrary bytes as our own file. They never cause a crash. If they open, every query is answered, a copy
+// answers the same, and each operation of the family keeps its promise: inserted keys are found, only inserted keys are
+// erased, a union holds the keys of both, and a refused operation changes nothing. Each input is tried unchanged and
+// with its checksums repaired, so that the fuzzer gets past them. Seeds: test/golden/perhaps and test/corrupt/perhaps.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "perhaps/container.h"
 #include "perhaps/detail/bits.h"
+#include "perhaps/file/container.h"
 #include "perhaps/quotient.h"
 #include "perhaps/window.h"
 
@@ -38,7 +38,7 @@ std::vector<std::uint64_t> digests_of(const perhaps::AnyFilter& filter, std::spa
   return digests;
 }
 
-Answers question(const perhaps::AnyFilter& filter, std::span<const Bytes> keys) {
+Answers query(const perhaps::AnyFilter& filter, std::span<const Bytes> keys) {
   Answers answers{};
   filter.may_contain(keys, answers);
   demand(filter.may_contain(keys.first(64)) == answers[0]);
@@ -59,14 +59,15 @@ Answers range(std::size_t first, std::size_t end) {
   return set;
 }
 
-// Probes of a quotient table are bounded, not trusting: only what inserts could have made keeps the promises of one.
+// Probes of a quotient table are bounded whatever the bytes say, but only a table that inserts could have made keeps
+// the promises of a filter.
 bool is_sound(const perhaps::File& file) {
   if (file.header().kind != perhaps::Kind::quotient) return true;
   const auto shape = *perhaps::QuotientShape::from(file.header().params);
   return static_cast<bool>(perhaps::QuotientLayout::verify(shape, file.header().sections[0].bytes));
 }
 
-// Of the last `count` keys that went in, how many must answer *perhaps*.
+// How many of the last `count` keys inserted must answer *perhaps*.
 std::uint64_t remembered(const perhaps::File& file, std::size_t count) {
   if (file.header().kind != perhaps::Kind::window) return count;
   const auto shape = *perhaps::WindowShape::from(file.header().params);
@@ -77,41 +78,43 @@ void change(const perhaps::File& file, const perhaps::AnyFilter& filter, const p
             std::span<const Bytes> keys) {
   auto copy = *file.load();
   const bool sound = is_sound(file);
-  const bool forgets = family.name == "window";
-  const bool fills_up = family.name == "cuckoo" || family.name == "quotient";
-  const Answers before = question(filter, keys);
-  demand(question(*copy, keys) == before);
+  const bool forgets = family.forgets;
+  const bool quotient = family.kind == perhaps::Kind::quotient;
+  const bool fills_up = family.fills_up || quotient;  // a quotient filter grows until no bit is left
+  const Answers before = query(filter, keys);
+  demand(query(*copy, keys) == before);
 
   const std::size_t count = copy->insert(keys);
   demand(fills_up ? count <= keys.size() : count == keys.size());
-  const Answers inserted = question(*copy, keys);
+  const Answers inserted = query(*copy, keys);
   if (sound) demand(has(inserted, range(count - remembered(file, count), count)) && (forgets || has(inserted, before)));
 
   const auto erased = copy->erase_digests(digests_of(*copy, keys.first(count)));
   demand(family.erases ? static_cast<bool>(erased) : erased.error().code == perhaps::Errc::unsupported);
   if (erased) {
     demand(erased->removed + erased->absent + erased->kept == count);
-    const Answers rest = question(*copy, keys);
-    // A quotient table has its old bytes back. Of a cuckoo's stash one digest may have come home, as a fingerprint.
-    if (sound) demand(erased->absent == 0 && (family.name == "quotient" ? rest == before : has(rest, before)));
+    const Answers rest = query(*copy, keys);
+    // A quotient table has its old bytes again. In a cuckoo filter, a digest may have moved from the stash into the
+    // table, where it is only a fingerprint.
+    if (sound) demand(erased->absent == 0 && (quotient ? rest == before : has(rest, before)));
     demand(copy->insert(keys.first(count)) <= count);
   }
 
-  const Answers mine = question(*copy, keys);
-  const auto united = copy->unite(filter);
-  const Answers both = question(*copy, keys);
-  if (united) {
+  const Answers mine = query(*copy, keys);
+  const auto merged = copy->merge(filter);
+  const Answers both = query(*copy, keys);
+  if (merged) {
     demand(family.merges);
     if (sound) demand(has(both, before) && has(both, mine));
   } else {
     demand(both == mine);
-    // Full, or with too many links; everything else unites with itself.
-    if (family.merges) demand(family.name == "quotient" || family.name == "scalable");
-    if (!family.merges) demand(united.error().code == perhaps::Errc::unsupported);
+    // These may be full or have too many links; every other family can be merged with itself.
+    if (family.merges) demand(family.grows);
+    if (!family.merges) demand(merged.error().code == perhaps::Errc::unsupported);
   }
 
-  if (auto half = copy->fold()) demand(has(question(**half, keys), both));
-  if (copy->intersect(filter)) demand(question(*copy, keys) == before);  // all that `filter` has is in the copy
+  if (auto half = copy->fold()) demand(has(query(**half, keys), both));
+  if (copy->intersect(filter)) demand(query(*copy, keys) == before);  // the copy includes everything in `filter`
 }
 
 void open(Bytes bytes, const perhaps::OpenOptions& options) {
@@ -126,19 +129,20 @@ void open(Bytes bytes, const perhaps::OpenOptions& options) {
   for (const std::string& key : text) keys.push_back(perhaps::bytes_of(key));
 
   const auto filter = file->any();
-  question(*filter, keys);
+  query(*filter, keys);
   const auto description = filter->describe();
   demand(description.fill >= 0 && description.fpr >= 0 && description.fpr <= 1 + 1e-9);
 
-  const perhaps::Family* family = perhaps::find_family(description.family);
-  if (family != nullptr && family->grows) {
+  const perhaps::Family* family = perhaps::find_family(file->header().kind);
+  if (family != nullptr && family->inserts) {
     change(*file, *filter, *family, keys);
   } else {
     demand(file->load().error().code == perhaps::Errc::unsupported);
   }
 }
 
-// What a writer would have put there, as far as the numbers allow. Keyed filters get our key's check value.
+// Repairs the input towards what a writer would have written, as far as its numbers allow. Keyed filters get the check
+// value of our secret.
 std::vector<std::byte> repaired(Bytes input) {
   std::vector<std::byte> file(input.begin(), input.end());
   if (file.size() < 128) return file;
@@ -169,7 +173,7 @@ std::vector<std::byte> repaired(Bytes input) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  // A copy at its exact size, so that the address sanitizer sees a step past its end.
+  // A copy of exactly this size, so that AddressSanitizer detects an access past its end.
   const auto* start = reinterpret_cast<const std::byte*>(data);
   const std::vector<std::byte> input(start, start + size);
   const std::vector<std::byte> valid = repaired(input);

@@ -1,18 +1,18 @@
-// Any bytes at all, opened as the file of every other system: never a crash, never more memory than the bytes justify,
-// and whoever opens them as a tool or as an engine gets the same answers. The registry is walked, so a new format is
-// fuzzed the day it is added.
-//   byte 0    which codec; 0: every one of them
-//   byte 1    which words its parameters have
+// Opens arbitrary bytes as the file of every other system. They never cause a crash, never take more memory than their
+// size justifies, and give a tool and an engine the same answers. The list of formats is the registry, so a new format
+// is fuzzed as soon as it is added.
+//   byte 0    which codec; 0: all of them
+//   byte 1    the values of its word and flag parameters
 //   the rest  the file
-// What opens is asked, described and converted into every format that takes it. Seeds: the files that the systems
-// themselves wrote (fuzz/seed.py).
+// A file that opens is queried, described and converted into every format that accepts it. Seeds: the files that the
+// systems themselves wrote (fuzz/seed.py).
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "perhaps/format.h"
+#include "perhaps/format/format.h"
 #include "perhaps/hash.h"
 
 namespace {
@@ -24,7 +24,7 @@ void demand(bool truth) {
   if (!truth) std::abort();
 }
 
-// Each flag and each word has one of its values, chosen by the bits of `choice`.
+// Sets flags and words to one of their values, chosen by the bits of `choice`.
 format::Params params_of(const format::Codec& codec, unsigned choice) {
   format::Params params(codec);
   for (const format::Param& param : codec.params) {
@@ -41,7 +41,7 @@ format::Params params_of(const format::Codec& codec, unsigned choice) {
   return params;
 }
 
-std::array<std::uint64_t, 2> ask(const perhaps::AnyFilter& filter) {
+std::array<std::uint64_t, 2> query(const perhaps::AnyFilter& filter) {
   static const std::vector<std::string> text = [] {
     std::vector<std::string> made;
     for (std::size_t i = 0; i < 100; ++i) made.push_back(std::string(i % 7, 'x') + std::to_string(i * i));
@@ -68,20 +68,20 @@ void open(const format::Codec& codec, Bytes bytes, unsigned choice) {
   const auto strict = codec.open(tool, params);
   const auto lenient = codec.open({.bytes = bytes, .file_name = {}, .on_damage = format::OnDamage::perhaps}, params);
   demand(static_cast<bool>(lenient));
-  const auto answers = ask(*lenient->whole);
+  const auto answers = query(*lenient->whole);
   if (!strict) {
     demand(strict.error().detail.starts_with(std::string(codec.name) + ": "));
     return;
   }
-  demand(ask(*strict->whole) == answers);
-  if (strict->seek != nullptr) ask(*strict->seek);
-  // A description asks a quarter of a million keys: one file in 64, else the fuzzer does little else.
+  demand(query(*strict->whole) == answers);
+  if (strict->seek != nullptr) query(*strict->seek);
+  // A description queries a quarter of a million keys: only for one file in 64, or the fuzzer would do little else.
   if (perhaps::Hash{}(bytes).value % 64 == 0) describe(*strict->whole);
   std::size_t left = 16;
   for (const format::Entry& entry : strict->entries) {
     demand(entry.offset <= bytes.size() && entry.size <= bytes.size() - entry.offset);
     if (left-- == 0) break;
-    ask(*entry.filter);
+    query(*entry.filter);
   }
   for (const format::Codec* const to : format::codecs()) {
     if (to->convert == nullptr) continue;
@@ -91,10 +91,10 @@ void open(const format::Codec& codec, Bytes bytes, unsigned choice) {
       demand(!converted.error().detail.empty());
       continue;
     }
-    // It answers the same, or convert() should have refused.
+    // Unless convert() refused, the answers must be the same.
     const auto again = to->open({.bytes = converted->bytes}, wanted);
     demand(static_cast<bool>(again));
-    demand(ask(*again->whole) == answers);
+    demand(query(*again->whole) == answers);
   }
 }
 
@@ -102,7 +102,7 @@ void open(const format::Codec& codec, Bytes bytes, unsigned choice) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
-  // A copy at its exact size, so that the address sanitizer sees a step past its end.
+  // A copy of exactly this size, so that AddressSanitizer detects an access past its end.
   const auto* start = reinterpret_cast<const std::byte*>(data);
   const std::vector<std::byte> file(start + 2, start + size);
   (void)format::detect({.bytes = file});

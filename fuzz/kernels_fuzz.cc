@@ -1,15 +1,15 @@
-// Promise: every row of kernels equals the reference written in the layout's header, bit for bit, for queries and
-// inserts, digests and integers, any shape, any count, any alignment, and touches no byte outside its table. Would
-// notice: one wrong bit, one wrong answer, one byte out of place (AddressSanitizer watches the ends).
+// Promise: the kernels of every instruction set equal the reference in the header of the layout, bit for bit, for
+// queries and inserts, digests and integers, any shape, any count, any alignment, and touch no byte outside the table.
+// Would notice: one wrong bit, one wrong answer, one byte out of place (AddressSanitizer guards the ends).
 //
-// input: 16 bytes of choices, then 8 bytes a digest
+// input: 16 bytes of choices, then 8 bytes per digest
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <vector>
 
-#include "kernel/table.h"
+#include "kernel/instruction_set.h"
 #include "perhaps/block_bloom.h"
 #include "perhaps/line_bloom.h"
 
@@ -20,21 +20,21 @@ using namespace perhaps;
 struct Choices {
   std::uint16_t units;
   std::uint8_t probes;
-  std::uint8_t offset;    // of the table: its alignment
+  std::uint8_t offset;    // of the table, for its alignment
   std::uint8_t inserted;  // share of the digests, in 1/256
   std::uint8_t flags;
-  std::uint8_t rounds;  // the digests are repeated, changed, so that short inputs make long batches
+  std::uint8_t rounds;  // the digests are repeated with changes, so that short inputs make long batches
   std::uint8_t unused;
   std::uint64_t seed;
 };
 static_assert(sizeof(Choices) == 16);
 
-[[noreturn]] void differ(const kernel::Row& row, const char* what) {
-  std::fprintf(stderr, "kernel row '%s' differs from the reference: %s\n", row.isa, what);
+[[noreturn]] void differ(const kernel::InstructionSet& row, const char* what) {
+  std::fprintf(stderr, "kernel row '%s' differs from the reference: %s\n", row.name, what);
   std::abort();
 }
 
-// One allocation of exactly the bytes of the table behind `offset` bytes, so that both ends are guarded.
+// One allocation of `offset` bytes and the table, with nothing after it, so that both ends are guarded.
 class Table {
  public:
   Table(std::uint64_t bytes, std::size_t offset) : offset_(offset), memory_(offset + bytes) {}
@@ -46,10 +46,9 @@ class Table {
   std::vector<std::byte> memory_;
 };
 
-template <class L, class Query, class QueryIntegers, class Insert, class InsertIntegers>
-void compare(const kernel::Row& row, typename L::Shape shape, const Choices& choices,
-             const std::vector<std::uint64_t>& words, Query query, QueryIntegers query_integers, Insert insert,
-             InsertIntegers insert_integers) {
+template <class L>
+void compare(const kernel::InstructionSet& row, typename L::Shape shape, const Choices& choices,
+             const std::vector<std::uint64_t>& words) {
   const bool ahead = choices.flags & 1;
   const bool integers = choices.flags & 2;
   const Hash hash(choices.seed);
@@ -59,21 +58,15 @@ void compare(const kernel::Row& row, typename L::Shape shape, const Choices& cho
   Table reference(shape.bytes(), choices.offset % 64);
   for (std::size_t i = 0; i < inserted; ++i) L::insert(shape, reference.data(), digest(i));
   Table table(shape.bytes(), choices.offset % 64);
-  if (integers) {
-    insert_integers(shape, table.data(), {words.data(), hash}, inserted, ahead);
-  } else {
-    insert(shape, table.data(), {words.data()}, inserted, ahead);
-  }
+  detail::Batch<> batch{.words = words.data(), .count = inserted, .ahead = ahead, .hash = integers ? &hash : nullptr};
+  (row.*L::insert_kernel)(shape, table.data(), batch);
   if (!(table == reference)) differ(row, "insert");
 
-  // One word more than needed: nothing may be written behind the answers.
+  // One word more than needed: nothing may be written past the answers.
   constexpr std::uint64_t kGuard = 0x5a5a5a5a5a5a5a5a;
   std::vector<std::uint64_t> answers((words.size() + 63) / 64 + 1, kGuard);
-  if (integers) {
-    query_integers(shape, table.data(), {words.data(), hash}, words.size(), answers.data(), ahead);
-  } else {
-    query(shape, table.data(), {words.data()}, words.size(), answers.data(), ahead);
-  }
+  batch.count = words.size();
+  (row.*L::query_kernel)(shape, table.data(), batch, answers.data());
   for (std::size_t i = 0; i < words.size(); ++i) {
     const bool expected = L::template may_contain<detail::isa::Portable>(shape, reference.data(), digest(i));
     if (i < inserted && !expected) differ(row, "the reference lost a key");
@@ -81,7 +74,7 @@ void compare(const kernel::Row& row, typename L::Shape shape, const Choices& cho
     if (L::template may_contain<detail::isa::Here>(shape, table.data(), digest(i)) != expected) differ(row, "single");
   }
   if (words.size() % 64 != 0 && answers[words.size() / 64] >> words.size() % 64 != 0) differ(row, "unused bits");
-  if (answers.back() != kGuard) differ(row, "wrote behind the answers");
+  if (answers.back() != kGuard) differ(row, "wrote past the answers");
 }
 
 }  // namespace
@@ -99,11 +92,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 
   const LineShape line{choices.units % 1000u + 1u, choices.probes % LineShape::kMaxProbes + 1u};
   const BlockShape block{choices.units % 1000u + 1u};
-  for (const kernel::Row* row : kernel::rows()) {
-    compare<LineLayout>(*row, line, choices, words, row->line_query, row->line_query_integers, row->line_insert,
-                        row->line_insert_integers);
-    compare<BlockLayout>(*row, block, choices, words, row->block_query, row->block_query_integers, row->block_insert,
-                         row->block_insert_integers);
+  for (const kernel::InstructionSet* row : kernel::instruction_sets()) {
+    compare<LineLayout>(*row, line, choices, words);
+    compare<BlockLayout>(*row, block, choices, words);
   }
   return 0;
 }

@@ -1,6 +1,7 @@
-// Any bytes at all, asked as a packed filter and as a filter block: never a crash, every way of asking gets the same
-// answer, and what is not usable answers *perhaps*. Then the bytes are taken as keys, packed by every family, and every
-// key must be there; and as damage to what was packed, with checksums repaired, which is how the fuzzer gets past them.
+// Queries arbitrary bytes as a packed filter and as a filter block. They never cause a crash, every kind of lookup
+// gives the same answer, and an unusable filter answers *perhaps*. Then the bytes are used as keys for a packed filter
+// of a chosen family, which must find every key; and as damage to that filter, with checksums repaired, so that the
+// fuzzer gets past them.
 //
 // input: 4 bytes of choices, then keys of 3 bytes, and last the damage: up to 8 times an offset of 2 bytes and a byte
 #include <algorithm>
@@ -11,7 +12,7 @@
 
 #include "perhaps/any_filter.h"
 #include "perhaps/detail/bits.h"
-#include "perhaps/filter_block.h"
+#include "perhaps/engine/filter_block.h"
 
 namespace {
 
@@ -25,21 +26,21 @@ void demand(bool truth) {
   if (!truth) std::abort();
 }
 
-std::vector<std::uint64_t> ask(const PackedView& view, Bytes bytes, std::span<const std::uint64_t> digests) {
+std::vector<std::uint64_t> query(const PackedView& view, Bytes bytes, std::span<const std::uint64_t> digests) {
   std::vector<std::uint64_t> answers((digests.size() + 63) / 64);
   view.may_contain(digests, answers);
   for (std::size_t i = 0; i < digests.size(); ++i) {
     const bool answer = answers[i / 64] >> i % 64 & 1;
     view.prefetch(digests[i]);
     demand(view.may_contain(digests[i]) == answer);
-    // A single question looks at its own group only: it may not see that others do not fit.
+    // A single lookup checks only its own group: it may not notice that other groups do not fit.
     demand(perhaps::packed_may_contain(bytes, digests[i]) == answer || !view.usable());
     demand(view.usable() || answer);
   }
   return answers;
 }
 
-void ask(const FilterBlock& filter) {
+void query(const FilterBlock& filter) {
   const std::string_view texts[] = {"", "a", "a/b", "key", "a longer key / with more"};
   std::vector<Bytes> keys;
   for (const std::string_view text : texts) keys.push_back(perhaps::bytes_of(text));
@@ -55,28 +56,28 @@ void ask(const FilterBlock& filter) {
   }
 }
 
-void ask_any_bytes(Bytes bytes) {
+void query_any_bytes(Bytes bytes) {
   std::array<std::uint64_t, 64> digests;
   for (std::size_t i = 0; i < digests.size(); ++i) digests[i] = perhaps::Hash()(i).value;
-  ask(PackedView::over(bytes), bytes, digests);
+  query(PackedView::over(bytes), bytes, digests);
 
-  ask(FilterBlock::over(bytes));
+  query(FilterBlock::over(bytes));
   const auto tail = FilterBlock::tail_bytes(bytes);
   if (!tail || *tail > bytes.size()) return;
   std::vector<std::byte> repaired(bytes.begin(), bytes.end());
   std::byte* const trailer = repaired.data() + bytes.size() - FilterBlock::kTrailerBytes;
   const Bytes summed(repaired.data() + bytes.size() - *tail, *tail - 16);
   perhaps::detail::store(trailer + 32, perhaps::Hash()(summed).value);
-  ask(FilterBlock::over(repaired, {.verify = false}));
+  query(FilterBlock::over(repaired, {.verify = false}));
   const auto load = [&](std::uint64_t offset, std::uint64_t count) {
     if (offset > repaired.size() || count > repaired.size() - offset) return FilterBlock::Loaded();
     return FilterBlock::Loaded{Bytes(repaired).subspan(offset, count), nullptr};
   };
-  ask(FilterBlock::lazy(repaired, load, {.verify = false}));
+  query(FilterBlock::lazy(repaired, load, {.verify = false}));
 }
 
 struct Input {
-  std::string family;
+  perhaps::Kind family;
   double bits_per_key;
   FilterMode mode;
   PrefixExtractor prefix;
@@ -86,9 +87,9 @@ struct Input {
 
 Input input_of(Bytes bytes) {
   const auto byte = [&](std::size_t i) { return std::to_integer<unsigned>(bytes[i]); };
-  std::vector<std::string> families = {"dense"};
+  std::vector<perhaps::Kind> families = {perhaps::Kind::dense};
   for (const perhaps::Family& family : perhaps::families()) {
-    if (perhaps::can_pack(family.name)) families.emplace_back(family.name);
+    if (perhaps::can_pack(family.kind)) families.push_back(family.kind);
   }
   const std::array prefixes = {PrefixExtractor(), PrefixExtractor::fixed(2), PrefixExtractor::capped(2),
                                PrefixExtractor::delimiter('/')};
@@ -146,21 +147,21 @@ std::vector<std::byte> damaged(std::vector<std::byte> bytes, Bytes damage) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const Bytes bytes(reinterpret_cast<const std::byte*>(data), size);
-  ask_any_bytes(bytes);
+  query_any_bytes(bytes);
   if (size < 4) return 0;
 
   const Input input = input_of(bytes);
   std::vector<std::uint64_t> digests;
   for (const std::string& key : input.keys) digests.push_back(perhaps::Hash()(perhaps::bytes_of(key)).value);
   const std::vector<std::byte> packed = perhaps::pack(input.family, digests, input.bits_per_key);
-  const auto found = ask(PackedView::over(packed), packed, digests);
+  const auto found = query(PackedView::over(packed), packed, digests);
   for (std::size_t i = 0; i < digests.size(); ++i) demand(found[i / 64] >> i % 64 & 1);
-  ask_any_bytes(damaged(packed, input.damage));
+  query_any_bytes(damaged(packed, input.damage));
 
   const std::vector<std::byte> block = block_of(input);
   const FilterBlock filter = FilterBlock::over(block);
   find_all(filter, input);
-  ask(filter);
-  ask_any_bytes(damaged(block, input.damage));
+  query(filter);
+  query_any_bytes(damaged(block, input.damage));
   return 0;
 }

@@ -1,9 +1,9 @@
-// The Redis module inside a host that is this file: any commands in any order, RESTORE of any payload, with memory that
-// runs out. Never a crash, a leak, or a reply that is not one whole reply; what is saved, copied, rewritten to the log
-// or moved is the same filter afterwards.
+// The Redis module, hosted by this file instead of a server: any commands in any order, RESTORE of any payload, and
+// memory that runs out. Checks that there is no crash and no leak, that every command gives exactly one reply, and that
+// a filter that is saved, copied, rewritten to the append-only file or moved stays the same.
 //   byte 0    what is there at first (kBeginnings)
 //   the rest  a list of steps: one byte what, then what it takes (see step())
-// No server: the functions of the module interface that it asks for are below, and what they are given is looked at.
+// The functions of the module interface that the module uses are below; they check what they are given.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -33,6 +33,7 @@ struct String {
 };
 struct DataType {
   TypeMethods methods;
+  int encoding;
 };
 struct Key {
   std::string name;
@@ -45,12 +46,12 @@ struct DigestSink {
 struct DefragContext {
   unsigned long cursor = 0;
 };
-// Of one value: read from the input (RESTORE), or what rdb_save wrote.
+// The stream of one value: input of rdb_load, or output of rdb_save.
 struct Io {
   std::string_view in;
   bool failed = false;
   std::string out{};
-  std::string rewritten{};  // key of the log
+  std::string rewritten{};  // the key that aof_rewrite makes
 
   std::uint64_t word(std::size_t bytes) {
     if (in.size() < bytes) {
@@ -88,7 +89,7 @@ struct Host {
   std::string last_bulk;
   std::string last_number = "0";
 
-  // Replies that are begun: how many elements they have, or -1, and how many came.
+  // Unfinished replies: how many elements they have, or -1, and how many came.
   struct Open {
     long size;
     long seen;
@@ -142,7 +143,7 @@ struct Host {
 };
 Host host;
 
-// Inputs are small: what takes more was promised by a number and believed.
+// Inputs are small: only a number that was believed without a check asks for more.
 constexpr std::size_t kMostMemory = std::size_t{2} << 20;
 constexpr std::size_t kFront = 16;
 
@@ -206,6 +207,10 @@ const Functions& functions() {
       {"Log", pointer(&ignore_log)},
       {"Alloc", pointer([](std::size_t size) { return take(size, false); })},
       {"TryAlloc", pointer([](std::size_t size) { return take(size, true); })},
+      {"Calloc", pointer([](std::size_t count, std::size_t size) {
+         void* const at = take(count * size, true);
+         return at == nullptr ? at : std::memset(at, 0, count * size);
+       })},
       {"Free", pointer(&give)},
       {"StringPtrLen", pointer([](const String* string, std::size_t* size) {
          *size = string->text.size();
@@ -273,8 +278,8 @@ const Functions& functions() {
        })},
       {"ModuleTypeGetValue", pointer([](Key* key) { return host.keys.at(key->name).at; })},
       {"NotifyKeyspaceEvent", pointer([](Context*, int, const char*, String*) { return kOk; })},
-      {"CreateDataType", pointer([](Context*, const char* name, int, TypeMethods* methods) {
-         return host.types[name] = new DataType{*methods};
+      {"CreateDataType", pointer([](Context*, const char* name, int encoding, TypeMethods* methods) {
+         return host.types[name] = new DataType{*methods, encoding};
        })},
       {"SaveUnsigned", pointer([](Io* io, std::uint64_t value) { io->put(value, 8); })},
       {"LoadUnsigned", pointer([](Io* io) { return io->word(8); })},
@@ -332,6 +337,7 @@ const Functions& functions() {
          return &info;
        })},
       {"FreeServerInfo", pointer([](Context*, ServerInfo*) {})},
+      {"ServerInfoGetFieldC", pointer([](ServerInfo*, const char*) { return "noeviction"; })},
       {"ServerInfoGetFieldUnsigned", pointer([](ServerInfo*, const char* name, int* error) {
          *error = kOk;
          return static_cast<unsigned long long>(std::string_view(name) == "total_system_memory" ? kMostMemory
@@ -370,7 +376,7 @@ constexpr std::string_view kWords[] = {
     "FPR",
     "HEADROOM",
     "TIGHTENING",
-    "VALIDATESCALETO",
+    "SEED",
     "64",
     "1e-300",
     "SIZE",
@@ -425,7 +431,7 @@ class Input {
 };
 
 // What is there before the first step: to find the way to each type again and again would take the fuzzer most of its
-// time.
+// time. A command after an exclamation mark comes from a primary.
 constexpr std::string_view kBeginnings[] = {
     "",
     "bf.reserve a 0.01 20;bf.madd a 1 2 3 4 5 6;bf.reserve b 0.01 20;bf.madd b 7 8 9",
@@ -435,6 +441,7 @@ constexpr std::string_view kBeginnings[] = {
     "bf.reserve a 0.01 20 WINDOW 30 SECONDS;bf.madd a 1 2 3 4 5 6",
     "cf.reserve a 16;cf.insert a ITEMS 1 2 3 4 5 6 6 6;cf.reserve b 8 EXPANSION 2 BUCKETSIZE 1;cf.add b 1",
     "cf.reserve a 4;cf.insert a ITEMS 1 2 3 4 5 6 7 8 9 10;cf.del a 3",
+    "!bf.insert a CAPACITY 4 SEED 0123456789abcdef0123456789abcdef ITEMS 1 2 3 4 5 6;bf.madd a 7 8 9",
 };
 
 void begin(std::string_view text) {
@@ -446,8 +453,12 @@ void begin(std::string_view text) {
       words.emplace_back(command.substr(0, command.find(' ')));
       command.remove_prefix(std::min(command.size(), words.back().size() + 1));
     }
+    const bool obeyed = words.front().front() == '!';
+    if (obeyed) words.front().erase(0, 1);
+    host.flags = obeyed ? kReplicated : 0;
     host.call(host.command_named(words.front()), words);
   }
+  host.flags = 0;
 }
 
 void save_and_load(const std::string& name) {
@@ -459,7 +470,7 @@ void save_and_load(const std::string& name) {
   type->methods.rdb_save(&io, at);
   const std::string saved = io.out;
   Io back{.in = saved};
-  void* const again = type->methods.rdb_load(&back, 4);
+  void* const again = type->methods.rdb_load(&back, type->encoding);
   if (again == nullptr) return;  // no memory
   demand(back.in.empty() && host.digest({type, again}) == before);
   host.erase(name);
@@ -477,7 +488,7 @@ void copy(const std::string& from, const std::string& to) {
   host.keys[to] = {type, twin};
 }
 
-// What the log says makes the same filter.
+// The rewritten append-only file makes the same filter.
 void rewrite(const std::string& name) {
   const auto found = host.keys.find(name);
   if (found == host.keys.end() || host.allocated > kMostMemory / 2) return;
@@ -515,7 +526,7 @@ void restore(Input& input) {
   host.keys[name] = {type->second, value};
 }
 
-// What was saved, and came back damaged.
+// A saved value that comes back damaged.
 void restore_damaged(Input& input) {
   const auto found = host.keys.find(input.key());
   if (found == host.keys.end()) return;
@@ -525,7 +536,7 @@ void restore_damaged(Input& input) {
   const std::string saved = input.damaged(io.out);
   Io back{.in = saved};
   const std::string name = input.key();
-  void* const value = type->methods.rdb_load(&back, 4);
+  void* const value = type->methods.rdb_load(&back, type->encoding);
   if (value == nullptr) return;
   host.erase(name);
   host.keys[name] = {type, value};

@@ -1,7 +1,7 @@
 """Seeds for format_fuzz: seed.py GOLDEN_FORMATS CORRUPT FOLDER
 
-The smaller files that the systems themselves wrote, and those named by their defect, each behind two bytes that say:
-every codec, its initial parameters; and once more with other parameters.
+The smaller files that the systems themselves wrote, and the files named after their defect. Each is written twice,
+after two bytes that select every codec and either its initial parameters or others.
 """
 import sys
 from pathlib import Path

@@ -1,17 +1,10 @@
-// Batches, sums and the way to a plain filter: counting_bloom.h.
+// Sums, the way to a plain filter, and the condition: counting_bloom.h.
 #include <bit>
 
-#include "kernel/table.h"
 #include "perhaps/counting_bloom.h"
 
 namespace perhaps {
 namespace {
-
-using Layout = CountingLayout;
-
-namespace loops {
-#include "kernel/loops.inc"
-}
 
 constexpr std::uint64_t kLowest = 0x1111111111111111u;  // of every counter of a lane
 
@@ -29,7 +22,7 @@ std::uint64_t saturated(std::uint64_t sums) noexcept {
   const std::uint64_t over = sums & 0x1010101010101010u;
   return (sums | (over - (over >> 4))) & 0x0f0f0f0f0f0f0f0fu;
 }
-std::uint64_t add(std::uint64_t a, std::uint64_t b) noexcept {
+std::uint64_t sums(std::uint64_t a, std::uint64_t b) noexcept {
   constexpr std::uint64_t kEven = 0x0f0f0f0f0f0f0f0fu;
   return saturated((a & kEven) + (b & kEven)) | saturated((a >> 4 & kEven) + (b >> 4 & kEven)) << 4;
 }
@@ -42,75 +35,25 @@ std::uint16_t gathered(std::uint64_t bits) noexcept {
   return static_cast<std::uint16_t>(bits | bits >> 24);
 }
 
-template <class Source>
-void query(CountingShape shape, const std::byte* table, Source source, std::size_t count, std::uint64_t* answers,
-           bool ahead) noexcept {
-  const auto ask_all = [&](auto counter_bits) {
-    constexpr unsigned kBits = decltype(counter_bits)::value;
-    loops::query_loop(
-        source, count, answers, ahead, shape.bytes(),
-        [=](std::uint64_t h) { return Layout::line_of(shape, h) * (16 * kBits); },
-        [=](std::uint64_t where) { detail::prefetch_read(table + where); },
-        [=](std::uint64_t where, std::uint64_t h) {
-          const Layout::Probes probe(h);
-          unsigned all = 1;
-          for (std::uint32_t i = 0; i < shape.probes; ++i) all &= Layout::get<kBits>(table + where, probe[i]) != 0;
-          return all != 0;
-        });
-  };
-  shape.counter_bits == 4 ? ask_all(std::integral_constant<unsigned, 4>())
-                          : ask_all(std::integral_constant<unsigned, 1>());
-}
-
-template <class Source>
-void insert(CountingShape shape, std::byte* table, Source source, std::size_t count, bool ahead) noexcept {
-  loops::insert_loop(
-      source, count, ahead, shape.bytes(),
-      [=](std::uint64_t h) { return Layout::line_of(shape, h) * shape.line_bytes(); },
-      [=](std::uint64_t where) { detail::prefetch_write(table + where); },
-      [=](std::uint64_t, std::uint64_t h) { Layout::insert(shape, table, h); });
-}
-
 }  // namespace
 
-namespace detail {
-
-void counting_query(CountingShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                    std::uint64_t* answers, bool ahead) noexcept {
-  query(shape, table, kernel::Digests{digests}, count, answers, ahead);
-}
-void counting_query_integers(CountingShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
-                             std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
-  query(shape, table, kernel::Integers{keys, hash}, count, answers, ahead);
-}
-void counting_insert(CountingShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                     bool ahead) noexcept {
-  insert(shape, table, kernel::Digests{digests}, count, ahead);
-}
-void counting_insert_integers(CountingShape shape, std::byte* table, const std::uint64_t* keys, Hash hash,
-                              std::size_t count, bool ahead) noexcept {
-  insert(shape, table, kernel::Integers{keys, hash}, count, ahead);
-}
-
-void counting_add(CountingShape shape, std::byte* into, const std::byte* other) noexcept {
+void CountingLayout::add(const CountingShape& shape, std::byte* into, const std::byte* other) noexcept {
   for (std::uint64_t at = 0; at < shape.bytes(); at += 8) {
-    const auto a = load<std::uint64_t>(into + at);
-    const auto b = load<std::uint64_t>(other + at);
-    store(into + at, shape.counter_bits == 4 ? add(a, b) : a | b);
+    const auto a = detail::load<std::uint64_t>(into + at);
+    const auto b = detail::load<std::uint64_t>(other + at);
+    detail::store(into + at, shape.counter_bits == 4 ? sums(a, b) : a | b);
   }
 }
 
-void counting_freeze(CountingShape shape, const std::byte* table, std::byte* plain) noexcept {
+void CountingLayout::freeze(const CountingShape& shape, const std::byte* table, std::byte* plain) noexcept {
   if (shape.counter_bits == 1) {
     std::memcpy(plain, table, shape.bytes());
     return;
   }
   for (std::uint64_t lane = 0; lane < shape.lines * 8; ++lane) {
-    store(plain + lane * 2, gathered(used(load<std::uint64_t>(table + lane * 8))));
+    detail::store(plain + lane * 2, gathered(used(detail::load<std::uint64_t>(table + lane * 8))));
   }
 }
-
-}  // namespace detail
 
 std::uint64_t CountingLayout::keys(CountingShape shape, const std::byte* table) noexcept {
   std::uint64_t total = 0;
@@ -134,8 +77,8 @@ bool CountingLayout::needs_rebuild(CountingShape shape, const std::byte* table) 
   return lost * shape.probes * 10 > in_use;
 }
 
-// In a line whose lanes have u_0 .. u_7 counters in use, a stranger's first probe in lane j meets one with probability
-// u_j / 16, and its second, which is never the same, then with (u_j - 1) / 15.
+// In a line whose lanes have u_0 .. u_7 counters in use, an absent key's first probe in lane j meets one with
+// probability u_j / 16, and its second, which is never the same, then with (u_j - 1) / 15.
 Condition condition_of(CountingShape shape, Bytes table) {
   double fpr = 0;
   std::uint64_t in_use = 0;

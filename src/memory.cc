@@ -13,7 +13,12 @@ namespace {
 constexpr std::uint64_t kHugePage = std::uint64_t{2} << 20;
 constexpr std::uint64_t kPage = std::uint64_t{64} << 10;  // the largest that systems have; most have 4 KiB
 
-bool is_mapped(std::uint64_t size) noexcept { return size >= Memory::kHugeFrom; }
+// WebAssembly has neither pages nor a way to give back a part of a mapping.
+#if defined(__EMSCRIPTEN__)
+constexpr bool is_mapped(std::uint64_t) noexcept { return false; }
+#else
+constexpr bool is_mapped(std::uint64_t size) noexcept { return size >= Memory::kHugeFrom; }
+#endif
 
 std::uint64_t round_up(std::uint64_t size, std::uint64_t unit) noexcept { return (size + unit - 1) / unit * unit; }
 
@@ -37,7 +42,7 @@ std::byte* map_huge(std::uint64_t size) {
 
 Memory::Memory(std::uint64_t bytes) : size_(bytes) {
   if (bytes == 0) return;
-  if (bytes > UINT64_MAX / 4) throw std::bad_alloc();
+  if (bytes > kMaxMemory - 2 * kHugePage) throw std::bad_alloc();
   if (is_mapped(bytes)) {
     data_ = map_huge(bytes);
     return;

@@ -1,6 +1,6 @@
-// Promise: union, intersection and fold never lose a key; union and fold give the very bytes that the keys would have
-// given; what cannot be combined is refused with the reason. Would notice: a byte that differs, a key that is lost, a
-// refusal that is missing or says nothing.
+// Promise: union, intersection and fold never lose a key; union and fold give exactly the bytes that inserting the keys
+// would give; filters that cannot be combined are refused with the reason. Would notice: a byte that differs, a lost
+// key, a refusal that is missing or gives no reason.
 #include "perhaps/algebra.h"
 
 #include "support/no_false_negatives.h"
@@ -13,7 +13,7 @@ struct Algebra : ::testing::Test {
   using Shape = typename F::Shape;
   using H = typename F::hasher_type;
 
-  // Shapes of a few sizes: odd ones, ones that fold once, ones that fold often.
+  // Shapes of a few sizes: odd ones, some that fold once, some that fold often.
   static std::vector<Shape> shapes() {
     if constexpr (std::same_as<Shape, BloomShape>) {
       return {{2, 1}, {6, 2}, {8, 3}, {26, 3}, {1022, 7}, {4096, 5}, {10'006, 7}, {100'000, 30}};
@@ -47,8 +47,9 @@ TYPED_TEST(Algebra, UnionIsTheFilterOfBothLists) {
   for (const auto shape : TestFixture::shapes()) {
     auto into = TestFixture::filled(shape, 0, 300);
     const auto other = TestFixture::filled(shape, 200, 700);
-    ASSERT_TRUE(unite(into, other));
-    EXPECT_TRUE(same_bytes(into.bytes(), TestFixture::filled(shape, 0, 700).bytes()));
+    ASSERT_TRUE(merge(into, other));
+    const auto all = TestFixture::filled(shape, 0, 700);
+    EXPECT_TRUE(same_bytes(into.bytes(), all.bytes()));
   }
 }
 
@@ -62,7 +63,7 @@ TYPED_TEST(Algebra, IntersectionKeepsEveryCommonKeyAndIsNoFullerThanEither) {
     EXPECT_LE(condition_of(into).fill, before.fill);
     EXPECT_LE(condition_of(into).fill, condition_of(other).fill);
     for (std::uint64_t key = 0; key < 1000; ++key) {
-      ASSERT_LE(into.may_contain(key), other.may_contain(key)) << "holds what one of them does not";
+      ASSERT_LE(into.may_contain(key), other.may_contain(key)) << "holds a key that one of them does not";
     }
   }
 }
@@ -79,10 +80,11 @@ TYPED_TEST(Algebra, FoldIsTheFilterOfHalfTheSize) {
   }
 }
 
-// A thousand keys folded from a size at which halves fall inside bytes.
+// A thousand keys, folded from a size whose half is not a whole number of bytes.
 TYPED_TEST(Algebra, FoldedFiltersHoldTheirKeys) {
   for (const auto shape : TestFixture::shapes()) {
-    const auto half = fold(TestFixture::filled(shape, 0, 1000).view());
+    const auto whole = TestFixture::filled(shape, 0, 1000);
+    const auto half = fold(whole.view());
     ASSERT_TRUE(half);
     for (std::uint64_t key = 0; key < 1000; ++key) ASSERT_TRUE(half->may_contain(key));
   }
@@ -93,7 +95,7 @@ TYPED_TEST(Algebra, RefusalsSayWhy) {
   auto into = TestFixture::filled(shape, 0, 100);
   const auto untouched = into;
   const auto refused = [&](const TypeParam& other, const char* reason) {
-    for (const auto& result : {unite(into, other), intersect(into, other)}) {
+    for (const auto& result : {merge(into, other), intersect(into, other)}) {
       ASSERT_FALSE(result);
       EXPECT_EQ(result.error().code, Errc::mismatch);
       EXPECT_NE(result.error().detail.find(reason), std::string::npos) << result.error().detail;
@@ -120,8 +122,9 @@ TYPED_TEST(Algebra, SpansOverForeignMemoryCombineToo) {
   const auto b = TestFixture::filled(shape, 50, 200);
   Unaligned copy(a.bytes());
   auto span = *TypeParam::Span::over(copy.bytes(), shape, a.hasher());
-  ASSERT_TRUE(unite(span, b.view()));
-  EXPECT_TRUE(same_bytes(copy.bytes(), TestFixture::filled(shape, 0, 200).bytes()));
+  ASSERT_TRUE(merge(span, b.view()));
+  const auto wanted = TestFixture::filled(shape, 0, 200);
+  EXPECT_TRUE(same_bytes(copy.bytes(), wanted.bytes()));
   ASSERT_TRUE(intersect(span, a));
   EXPECT_TRUE(same_bytes(copy.bytes(), a.bytes()));
 }

@@ -1,8 +1,8 @@
-// Promise: every family can be built, saved, opened, asked, copied and, where it says so, added to, erased from and
-// merged, through one interface; its file is the same whatever the threads were, and is read for ever. Would notice: a
-// key that is missing after any of these steps, a rate above what was asked for, a family that can do what it denies or
-// cannot do what it claims, bytes that depend on threads, a golden file that changed, a damaged file that leads a probe
-// astray.
+// Promise: every family can be built, saved, opened, queried, copied and, if it says so, inserted into, erased from and
+// merged, through one interface; its file does not depend on the threads, and every later version reads it. Would
+// notice: a key that is missing after any of these steps, a rate above the requested one, a family whose abilities
+// differ from what it claims, bytes that depend on threads, a golden file that changed, a damaged file that leads a
+// probe out of bounds.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -10,14 +10,8 @@
 #include <fstream>
 #include <thread>
 
-#include "perhaps/container.h"
-#include "perhaps/counting_bloom.h"
-#include "perhaps/cuckoo.h"
-#include "perhaps/fuse.h"
-#include "perhaps/quotient.h"
-#include "perhaps/ribbon.h"
-#include "perhaps/scalable_bloom.h"
-#include "perhaps/window.h"
+#include "perhaps/perhaps.h"
+#include "support/families.h"
 
 namespace perhaps {
 namespace {
@@ -31,7 +25,7 @@ static_assert(!ErasableFilter<LineBloom> && !ErasableFilter<Window>);
 namespace fs = std::filesystem;
 
 struct Case {
-  std::string_view family;
+  Kind family;
   bool keyed;
 };
 
@@ -44,8 +38,8 @@ KeyedHash keyed() {
 std::vector<Case> every_case() {
   std::vector<Case> cases;
   for (const Family& family : families()) {
-    cases.push_back({family.name, false});
-    cases.push_back({family.name, true});
+    cases.push_back({family.kind, false});
+    cases.push_back({family.kind, true});
   }
   return cases;
 }
@@ -73,7 +67,7 @@ std::size_t count_perhaps(const AnyFilter& filter, std::span<const Bytes> keys) 
   std::size_t count = 0;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const bool column = (answers[i / 64] >> i % 64 & 1) != 0;
-    EXPECT_EQ(column, filter.may_contain(keys[i])) << "the column and the single question differ";
+    EXPECT_EQ(column, filter.may_contain(keys[i])) << "the column and the single lookup differ";
     count += column;
   }
   return count;
@@ -97,7 +91,7 @@ class AnyFamilyTest : public testing::TestWithParam<Case> {
 
   std::unique_ptr<AnyOwner> build(std::span<const Bytes> keys, Request request, unsigned threads = 1) const {
     if (request.keys == 0) request.keys = about().sized_first ? keys.size() : 0;
-    auto builder = make_builder(about().name, request, hasher(), {.threads = threads});
+    auto builder = make_builder(about().kind, request, hasher(), {.threads = threads});
     EXPECT_TRUE(builder);
     {
       auto lanes = (*builder)->lanes(threads);
@@ -123,7 +117,7 @@ class AnyFamilyTest : public testing::TestWithParam<Case> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Every, AnyFamilyTest, testing::ValuesIn(every_case()), [](const auto& each) {
-  return std::string(each.param.family) + (each.param.keyed ? "_keyed" : "_plain");
+  return std::string(name_of(each.param.family)) + (each.param.keyed ? "_keyed" : "_plain");
 });
 
 TEST_P(AnyFamilyTest, NoKeyIsMissingAfterAnyStepAndTheRateIsKept) {
@@ -134,9 +128,9 @@ TEST_P(AnyFamilyTest, NoKeyIsMissingAfterAnyStepAndTheRateIsKept) {
     const Keys keys("key", n);
     const auto built = build(keys.bytes, {.fpr = kFpr});
     EXPECT_EQ(count_perhaps(*built, keys.bytes), n);
-    // 5 sigma of 50,000 at 2 % are 157; a small set may be unlucky as a whole. A fuse filter has a rate of its own even
+    // 5 sigma of 50,000 at 2 % are 157; a small set may deviate as a whole. A fuse filter has a rate above zero even
     // without keys.
-    const std::size_t most = n == 0 && about().name != "fuse" ? 0 : n == 0 || n >= 1000 ? 1157 : 50'000;
+    const std::size_t most = n == 0 && about().kind != Kind::fuse ? 0 : n == 0 || n >= 1000 ? 1157 : 50'000;
     EXPECT_LE(count_perhaps(*built, absent.bytes), most);
 
     const fs::path path = folder_ / "f";
@@ -156,13 +150,13 @@ TEST_P(AnyFamilyTest, NoKeyIsMissingAfterAnyStepAndTheRateIsKept) {
     if (n >= 1000) {
       EXPECT_NEAR(d.keys_estimated, static_cast<double>(n), 0.05 * static_cast<double>(n));
       EXPECT_LE(d.fpr, 1.1 * kFpr);
-      EXPECT_GT(d.fpr, kFpr / 20) << "a chain is far below the rate while it is short";
+      EXPECT_GT(d.fpr, kFpr / 20) << "a short chain is far below the rate";
     }
   }
 }
 
 TEST_P(AnyFamilyTest, TheBytesDoNotDependOnThreadsNorOnRepeatedKeys) {
-  if (about().in_order) GTEST_SKIP() << "keys go in in order, through one lane";
+  if (about().in_order) GTEST_SKIP() << "keys are inserted in order, through one lane";
   const Keys keys("key", 20'000);
   std::vector<Bytes> doubled(keys.bytes.rbegin(), keys.bytes.rend());
   doubled.insert(doubled.end(), keys.bytes.begin(), keys.bytes.end());
@@ -187,8 +181,8 @@ TEST_P(AnyFamilyTest, WhatAFamilyClaimsItCanDoAndNothingElse) {
   const auto file = File::open(folder_ / "f", open_options());
   ASSERT_TRUE(file);
   auto loaded = file->load();
-  ASSERT_EQ(bool(loaded), about().grows) << "grows";
-  EXPECT_EQ(bool(make_any(about().name, {.keys = 10}, hasher())), about().grows);
+  ASSERT_EQ(bool(loaded), about().inserts) << "inserts";
+  EXPECT_EQ(bool(make_any(about().kind, {.keys = 10}, hasher())), about().inserts);
   if (!loaded) {
     EXPECT_EQ(loaded.error().code, Errc::unsupported);
     return;
@@ -197,19 +191,19 @@ TEST_P(AnyFamilyTest, WhatAFamilyClaimsItCanDoAndNothingElse) {
   EXPECT_EQ(count_perhaps(**loaded, keys.bytes), keys.bytes.size());
   EXPECT_EQ(count_perhaps(**loaded, more.bytes), more.bytes.size());
 
-  // The other half, in a filter of its own.
+  // The other half, in a separate filter.
   auto second = file->load();
   const auto others = build(more.bytes, {.keys = room});
-  const auto united = (*second)->unite(*others);
-  ASSERT_EQ(bool(united), about().merges) << "merges";
-  if (united) {
+  const auto merged = (*second)->merge(*others);
+  ASSERT_EQ(bool(merged), about().merges) << "merges";
+  if (merged) {
     EXPECT_EQ(count_perhaps(**second, keys.bytes), keys.bytes.size());
     EXPECT_EQ(count_perhaps(**second, more.bytes), more.bytes.size());
     EXPECT_EQ((*second)->record().keys, 10'000u);
     ASSERT_TRUE((*second)->save(folder_ / "both", (*second)->record()));
     EXPECT_TRUE(File::open(folder_ / "both", open_options()));
   } else {
-    EXPECT_EQ(united.error().code, Errc::unsupported);
+    EXPECT_EQ(merged.error().code, Errc::unsupported);
     EXPECT_EQ(count_perhaps(**second, keys.bytes), keys.bytes.size()) << "a refusal changes nothing";
   }
 
@@ -221,14 +215,14 @@ TEST_P(AnyFamilyTest, WhatAFamilyClaimsItCanDoAndNothingElse) {
   if (erased) {
     EXPECT_EQ(erased->removed + erased->kept, digests.size());
     EXPECT_EQ((*loaded)->record().keys, keys.bytes.size());
-    // What is left is the filter that never had them, so nearly all are gone.
+    // The filter is now as if these keys had never been inserted, so nearly all of them are gone.
     EXPECT_LE(count_perhaps(**loaded, more.bytes), 150u);
     EXPECT_GE((*loaded)->erase_digests(digests)->absent, 4850u);
   }
 }
 
-// A file is read by every later library. The keys are "key0" to "key299", and the files were written when the family
-// was frozen.
+// Every later library reads these files. The keys are "key0" to "key299", and each file was written when the layout of
+// its family was frozen.
 TEST_P(AnyFamilyTest, GoldenFilesAreWrittenAndReadToTheBit) {
   const Keys keys("key", 300);
   const std::string name = std::string(about().name) + (GetParam().keyed ? "-300-keyed" : "-300");
@@ -241,8 +235,9 @@ TEST_P(AnyFamilyTest, GoldenFilesAreWrittenAndReadToTheBit) {
   EXPECT_EQ(count_perhaps(*file->any(), keys.bytes), keys.bytes.size());
 }
 
-// Every bit of the header's parameters and of the first 4 KiB of the table, one at a time. With checksums each is
-// noticed; without them the table's go unnoticed, and no probe, insert or erase may leave it (the sanitizers watch).
+// Flips every bit of the parameters in the header and of the first 4 KiB of the table, one at a time. With checksums
+// each flip is noticed. Without them, flips in the table are not, and no probe, insert or erase may leave the table
+// (the sanitizers check).
 TEST_P(AnyFamilyTest, ADamagedFileIsRefusedOrHarmless) {
   const Keys keys("key", 700);
   const Keys some("other", 64);
@@ -267,28 +262,110 @@ TEST_P(AnyFamilyTest, ADamagedFileIsRefusedOrHarmless) {
     if (auto copy = file->load()) {
       (void)(*copy)->insert(some.bytes);
       (void)(*copy)->erase_digests(digests);
-      (void)(*copy)->unite(*built);
+      (void)(*copy)->merge(*built);
     }
   }
 }
 
-TEST(SizeTable, TellsWhatABuildComesTo) {
+TEST(SizeTable, PredictsTheSizeOfABuild) {
   const Keys keys("key", 40'000);
   for (const double fpr : {0.05, 0.001}) {
-    for (const SizeRow& row : size_table({.keys = keys.bytes.size(), .fpr = fpr})) {
-      ASSERT_NE(find_family(row.family), nullptr) << row.family;
-      const Family& about = *find_family(row.family);
-      auto builder = make_builder(row.family, {.keys = about.sized_first ? keys.bytes.size() : 0, .fpr = fpr}, Hash());
+    for (const FamilySize& size : size_table({.keys = keys.bytes.size(), .fpr = fpr})) {
+      ASSERT_NE(find_family(size.kind), nullptr) << name_of(size.kind);
+      const Family& about = *find_family(size.kind);
+      auto builder = make_builder(size.kind, {.keys = about.sized_first ? keys.bytes.size() : 0, .fpr = fpr}, Hash());
       ASSERT_TRUE(builder);
       ASSERT_TRUE((*builder)->lanes(1)[0]->insert(keys.bytes));
       const auto built = (*builder)->finish();
       ASSERT_TRUE(built);
-      EXPECT_NEAR(static_cast<double>((*built)->byte_size()), static_cast<double>(row.bytes),
-                  0.01 * static_cast<double>(row.bytes))
-          << row.family;
-      EXPECT_LE(row.fpr, 1.0001 * fpr) << row.family;
+      EXPECT_NEAR(static_cast<double>((*built)->byte_size()), static_cast<double>(size.bytes),
+                  0.01 * static_cast<double>(size.bytes))
+          << about.name;
+      EXPECT_LE(size.fpr, 1.0001 * fpr) << about.name;
     }
   }
+}
+
+// The requests that a family honours are those it says it does, and the refusal names the family and the field.
+TEST(Requests, WhatAFamilyCannotHonourIsRefusedByName) {
+  const struct {
+    std::string field;
+    AnyRequest request;
+    bool Family::*honoured;
+  } wishes[] = {
+      {"guard_bits", {.keys = 100, .guard_bits = 2}, &Family::takes_guard},
+      {"arity", {.keys = 100, .arity = 4}, &Family::takes_arity},
+      {"bits_per_key", {.keys = 100, .bits_per_key = 20}, &Family::takes_any_size},
+      {"max_bytes", {.keys = 100, .max_bytes = 1 << 16}, &Family::takes_any_size},
+  };
+  for (const Family& family : families()) {
+    for (const auto& [field, request, honoured] : wishes) {
+      SCOPED_TRACE(std::string(family.name) + ", " + field);
+      const auto size = size_of(family.kind, request);
+      const auto made = make_builder(family.kind, request, Hash());
+      EXPECT_EQ(bool(size), family.*honoured);
+      EXPECT_EQ(bool(made), family.*honoured);
+      if (family.*honoured) continue;
+      for (const Error& error : {size.error(), made.error()}) {
+        EXPECT_EQ(error.code, Errc::unsupported);
+        EXPECT_TRUE(error.detail.starts_with(std::string(family.name) + ": " + field)) << error.detail;
+      }
+      if (family.inserts) {
+        EXPECT_EQ(make_any(family.kind, request, Hash()).error().detail, made.error().detail);
+      }
+    }
+    for (const AnyRequest& wrong : {AnyRequest{.fpr = 0}, AnyRequest{.fpr = 1}, AnyRequest{.fpr = -1}}) {
+      EXPECT_EQ(make_builder(family.kind, wrong, Hash()).error().code, Errc::bad_parameter) << family.name;
+    }
+  }
+  EXPECT_EQ(make_any(Kind::cuckoo, {.keys = 9, .guard_bits = 17}, Hash()).error().code, Errc::bad_parameter);
+  EXPECT_EQ(make_builder(Kind::fuse, {.keys = 9, .arity = 5}, Hash()).error().code, Errc::bad_parameter);
+  EXPECT_EQ(make_builder(Kind::sets, {}, Hash()).error().code, Errc::unsupported);
+  EXPECT_EQ(make_any(Kind::dense, {}, Hash()).error().code, Errc::unsupported);
+  EXPECT_EQ(make_any(Kind{77}, {}, Hash()).error().code, Errc::unsupported);
+}
+
+// Asking a family for what it does not have does not compile.
+template <class Shape>
+concept TakesGuard = requires {
+  Shape::for_keys({.keys = 1, .guard_bits = 1});
+};
+template <class Shape>
+concept TakesArity = requires {
+  Shape::for_keys({.keys = 1, .arity = 4});
+};
+static_assert(TakesGuard<CuckooShape> && TakesGuard<QuotientShape> && TakesGuard<CountingShape>);
+static_assert(!TakesGuard<LineShape> && !TakesGuard<FuseShape> && !TakesGuard<WindowShape>);
+static_assert(TakesArity<FuseShape> && !TakesArity<RibbonShape> && !TakesArity<CuckooShape>);
+
+// A family whose insert only sets bits is held to the promises of the typed suites, too.
+template <class L, class... F>
+consteval bool listed(testing::Types<F...>) {
+  return (std::same_as<L, typename F::layout> || ...);
+}
+template <class Type>
+consteval bool in_typed_suites() {
+  if constexpr (BitLayout<Type>) return listed<Type>(test::Families{});
+  return true;
+}
+#define PERHAPS_FAMILY(name, number, Type, summary) \
+  static_assert(in_typed_suites<Type>(), "family " #name ": missing in Families (test/support/families.h)");
+PERHAPS_FAMILIES(PERHAPS_FAMILY)
+#undef PERHAPS_FAMILY
+
+TEST(Families, EveryKindHasOneNameThatLeadsBackToIt) {
+  for (const Family& family : families()) {
+    EXPECT_EQ(family.name, name_of(family.kind));
+    EXPECT_EQ(kind_named(family.name), family.kind);
+    EXPECT_EQ(find_family(family.kind), &family);
+    EXPECT_FALSE(family.summary.empty());
+  }
+  for (const Kind form : {Kind::sets, Kind::dense}) {
+    EXPECT_EQ(kind_named(name_of(form)), form);
+    EXPECT_EQ(find_family(form), nullptr);
+  }
+  EXPECT_EQ(kind_named("lines"), std::nullopt);
+  EXPECT_EQ(kind_named(""), std::nullopt);
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-// Promise: what a static filter is built from -- each shard's digests, ascending and distinct, and its place in the
-// table -- depends on the set of digests only: not on the order, the repetitions, the number of threads, or whether
-// they went through a file. Would notice: a lost, doubled or misplaced digest, by a family that stores its digests as
-// they are; a file that cannot be written, by an error that names it.
+// Promise: the input of a static filter -- the digests of each shard, ascending and distinct, and the place of the
+// shard in the table -- depends only on the set of digests: not on their order, on repetitions, on the number of
+// threads, or on whether they went through a file. Would notice: a lost, doubled or misplaced digest, with a family
+// that stores the digests themselves; a file that cannot be written, by an error that names it.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ namespace {
 using detail::StaticPipeline;
 using Digests = std::vector<std::uint64_t>;
 
-// Stores the digests of a shard themselves, `each` of them a shard on average.
+// Stores the digests themselves, on average `each` of them per shard.
 class Verbatim final : public detail::StaticFamily {
  public:
   explicit Verbatim(std::uint64_t each, bool forgets = false) : each_(each), forgets_(forgets) {}
@@ -63,7 +63,7 @@ void feed(StaticPipeline& pipeline, const Digests& digests) {
   });
 }
 
-// The table that must come out, made the slow way.
+// The expected table, built the slow way.
 Digests expected(Digests digests, unsigned shard_bits) {
   std::ranges::sort(digests);
   digests.erase(std::unique(digests.begin(), digests.end()), digests.end());
@@ -134,7 +134,7 @@ TEST(Build, OrderAndRepetitionsDoNotMatter) {
   }
 }
 
-// A stranger's digests: all in one bucket, ascending, descending, equal, at the ends.
+// Digests of a poor hash: all in one bucket, ascending, descending, equal, at the ends.
 TEST(Build, DigestsThatAreNotSpread) {
   const std::uint64_t n = 700'000;
   Digests digests(n);
@@ -164,7 +164,7 @@ TEST(Build, SortsWhateverItIsGiven) {
   }
 }
 
-// Lanes of the caller's own threads, in uneven pieces.
+// Lanes in the caller's own threads, fed in uneven pieces.
 TEST(Build, Lanes) {
   const Digests digests = random_words(3, 1'200'000);
   StaticPipeline pipeline({.threads = 3});
@@ -242,7 +242,7 @@ TEST(Build, AFolderThatIsNotThere) {
   EXPECT_NE(table.error().detail.find("/no/such/folder"), std::string::npos) << table.error().detail;
 }
 
-// A limit on the size of files stands in for a full disk: the write fails half-way.
+// A limit on the file size acts like a full disk: the write fails half-way.
 TEST(Build, ADiskThatIsFull) {
   const Folder folder;
   const Digests digests = random_words(7, 1'500'000);

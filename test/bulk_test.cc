@@ -1,6 +1,6 @@
 // Promise: a filter filled by many threads has the bytes that one thread would have written. Would notice: a digest
-// that stays in a buffer, a part that two threads write at once (under ThreadSanitizer too), a thread's share that is
-// skipped.
+// that stays in a buffer, a part that two threads write at the same time (also under ThreadSanitizer), a share of a
+// thread that is skipped.
 #include "perhaps/bulk.h"
 
 #include "support/no_false_negatives.h"
@@ -41,7 +41,7 @@ TYPED_TEST(Bulk, ParallelInsertOfTexts) {
   EXPECT_TRUE(same_bytes(filter.bytes(), alone.bytes()));
 }
 
-// Lanes by hand: uneven shares, batches of all sizes, filters of one unit and of fewer units than there are parts, and
+// Lanes used directly: uneven shares, batches of all sizes, filters of one unit and of fewer units than parts, and
 // buffers that are still half full at the end.
 TYPED_TEST(Bulk, LanesWriteTheSameBytes) {
   using H = typename TypeParam::hasher_type;
@@ -74,7 +74,7 @@ TYPED_TEST(Bulk, LanesWriteTheSameBytes) {
   }
 }
 
-// Too large for copies: parts under locks, or shared inserts. 600,000 keys fill some blocks several times.
+// Too large for copies: parts under locks, or shared inserts. 600,000 keys fill some of the buffers several times.
 TYPED_TEST(Bulk, LargeFiltersToo) {
   using H = typename TypeParam::hasher_type;
   const auto hasher = hasher_of<H>(12);
@@ -94,7 +94,7 @@ TYPED_TEST(Bulk, AFlushedLaneHasInsertedEverything) {
   TypeParam filter(Request{.keys = 1000, .fpr = 0.01}, hasher);
   BulkInsert<typename TypeParam::layout, H> bulk(filter, 2);
   const auto first = bulk.lane();
-  auto lane = bulk.lane();  // the one that has a copy to bring in
+  auto lane = bulk.lane();  // has a copy that must be merged
   lane.insert(std::span<const Digest<H>>(digests));
   lane.flush();
   for (const auto& d : digests) ASSERT_TRUE(filter.may_contain(d));

@@ -1,6 +1,7 @@
-// Promise: whatever is done to a filter in whatever order, its bits are those of the layout and its answers follow from
-// them. A double of every filter mirrors each call on std::set, once for the keys and once for the bits, with positions
-// from the headers' text. Would notice: any sequence of calls, found and shrunk by rapidcheck, after which they differ.
+// Promise: after any sequence of calls, the bits of a filter are those of the layout and its answers follow from them.
+// A double of every filter mirrors each call on std::set, once for the keys and once for the bits, with positions taken
+// from the text of the headers. Would notice: any sequence of calls, found and shrunk by rapidcheck, after which the
+// two differ.
 #include <rapidcheck.h>
 
 #include <cstdlib>
@@ -12,7 +13,7 @@
 namespace perhaps::test {
 namespace {
 
-// A fixed seed unless RC_PARAMS says otherwise; rapidcheck prints what it uses.
+// A fixed seed unless RC_PARAMS sets another; rapidcheck prints the one it uses.
 [[maybe_unused]] const int kSeeded = setenv("RC_PARAMS", "seed=20240607 max_success=300", 0);
 
 template <class F>
@@ -47,8 +48,8 @@ class Checked {
     check();
   }
 
-  // One lookup, a mask and a column must say the same as the set of bits.
-  void ask(const std::vector<std::uint64_t>& keys) const {
+  // Single lookup, mask and column must answer as the set of bits does.
+  void query(const std::vector<std::uint64_t>& keys) const {
     std::vector<std::uint64_t> answers(keys.size() / kBatch + 1);
     filter_.may_contain(std::span<const std::uint64_t>(keys), std::span(answers));
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -59,8 +60,8 @@ class Checked {
     }
   }
 
-  void unite(const Checked& other) {
-    RC_ASSERT(static_cast<bool>(perhaps::unite(filter_, other.filter_)));
+  void merge(const Checked& other) {
+    RC_ASSERT(static_cast<bool>(perhaps::merge(filter_, other.filter_)));
     keys_.insert(other.keys_.begin(), other.keys_.end());
     bits_.insert(other.bits_.begin(), other.bits_.end());
     check();
@@ -77,7 +78,7 @@ class Checked {
     auto half = perhaps::fold(filter_);
     if (!half) return;
     filter_ = *std::move(half);
-    // After an intersection the bits hold more than the keys explain: halve the positions, not the keys.
+    // After an intersection more bits are set than the keys explain, so the positions are halved, not the keys.
     std::set<std::uint64_t> halved;
     for (const std::uint64_t bit : bits_) halved.insert(half_of(bit));
     bits_ = std::move(halved);
@@ -151,7 +152,7 @@ TYPED_TEST(CheckedDouble, AgreesAfterAnySequenceOfCalls) {
     const auto shape = any_shape<TypeParam>();
     Checked<TypeParam> filter(shape, hasher);
     Checked<TypeParam> other(shape, hasher);
-    // Few different keys, so that questions hit.
+    // Few distinct keys, so that lookups find some of them.
     const auto some_key = [] { return *rc::gen::inRange<std::uint64_t>(0, 500); };
     const auto some_keys = [] {
       return *rc::gen::container<std::vector<std::uint64_t>>(rc::gen::inRange<std::uint64_t>(0, 500));
@@ -172,13 +173,13 @@ TYPED_TEST(CheckedDouble, AgreesAfterAnySequenceOfCalls) {
           filter.insert(some_keys(), false);
           break;
         case 4:
-          filter.ask(some_keys());
+          filter.query(some_keys());
           break;
         case 5:
           if (other.shape() == shape) other.insert(some_keys(), false);
           break;
         case 6:
-          if (filter.shape() == other.shape()) filter.unite(other);
+          if (filter.shape() == other.shape()) filter.merge(other);
           break;
         case 7:
           if (filter.shape() == other.shape()) filter.intersect(other);
@@ -192,12 +193,12 @@ TYPED_TEST(CheckedDouble, AgreesAfterAnySequenceOfCalls) {
           break;
       }
     }
-    filter.ask(some_keys());
+    filter.query(some_keys());
   });
   EXPECT_TRUE(ok);
 }
 
-// Kernels against the layout on inputs of rapidcheck's choosing: digests that agree in most of their bits.
+// Compares the kernels with the layout on inputs chosen by rapidcheck: digests that agree in most of their bits.
 TYPED_TEST(CheckedDouble, EveryKernelAnswersLikeTheLayout) {
   using H = typename TypeParam::hasher_type;
   const bool ok = rc::check("every kernel answers like the layout", [] {
@@ -210,7 +211,7 @@ TYPED_TEST(CheckedDouble, EveryKernelAnswersLikeTheLayout) {
     TypeParam filter(shape, hasher);
     filter.insert(std::span<const Digest<H>>(digests).first(digests.size() / 2));
     std::vector<std::uint64_t> answers(digests.size() / kBatch + 1);
-    with_every_kernel([&](const kernel::Row&) {
+    with_every_kernel([&](const kernel::InstructionSet&) {
       filter.may_contain(std::span<const Digest<H>>(digests), std::span(answers));
       for (std::size_t i = 0; i < digests.size(); ++i) {
         const bool wanted = covers(shape, filter.bytes(), digests[i].value);

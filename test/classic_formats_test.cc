@@ -1,7 +1,8 @@
-// Promises: what the goldens of classic filters do not reach. Cassandra's sizes follow its table of rates at each entry
-// and just below it; its file names decide how it is read; its two orders of bytes become each other. Guava's probes
-// follow its version, Go's little-endian bitsets are read, the key that DataSketches ignores is never there, tables of
-// mini-lsm and nori give their filter. Would notice: another size, a bit in another place, an answer that changes.
+// Promises that the golden files of classic filters do not cover: Cassandra's sizes follow its table of rates at each
+// entry and just below it, its file names decide how it is read, its two byte orders convert into each other; Guava's
+// probes follow its version; Go's little-endian bitsets can be read; the key that DataSketches ignores is never found;
+// the filters in tables of mini-lsm and nori are opened. Would notice: another size, a bit in another place, an answer
+// that changes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 #include <vector>
 
 #include "hash/crc32.h"
-#include "perhaps/format.h"
+#include "perhaps/format/format.h"
 
 namespace perhaps::test {
 namespace {
@@ -67,7 +68,7 @@ std::uint32_t be32(const Buffer& bytes, std::size_t at) {
   return value;
 }
 
-// As Cassandra prints it: row b from 2, column k from 0.
+// As printed by Cassandra: row b from 2, column k from 0.
 const std::vector<std::vector<double>> kRates = {
     {1, .393, .4},
     {1, .283, .237, .253},
@@ -126,7 +127,7 @@ TEST(Cassandra, TheNameSaysHowToRead) {
     EXPECT_EQ(found_in(*file), keys().size()) << name;
     EXPECT_TRUE(file->notes.empty()) << name;
   }
-  // Read wrongly it loses keys: this is what the name is for.
+  // Read in the wrong way it loses keys, which is why the name matters.
   const Buffer bytes = built("cassandra", old_words);
   const auto wrong = opened("cassandra", bytes, "na-1-big-Filter.db");
   EXPECT_LT(found_in(*wrong), keys().size() / 2);
@@ -134,7 +135,7 @@ TEST(Cassandra, TheNameSaysHowToRead) {
   EXPECT_EQ(nameless->notes.size(), 1u);
 }
 
-TEST(Cassandra, TheOrdersOfBytesBecomeEachOther) {
+TEST(Cassandra, ByteOrdersConvertIntoEachOther) {
   const format::Codec& codec = *format::find("cassandra");
   const Buffer new_words = built("cassandra", {});
   const Buffer old_words = built("cassandra", {{"format", "old"}});
@@ -143,9 +144,9 @@ TEST(Cassandra, TheOrdersOfBytesBecomeEachOther) {
     const auto file = codec.open(source, format::Params(codec));
     return format::convert(source, *file, codec, params_of(codec, set));
   };
-  EXPECT_EQ(to(new_words, "na-1-big-Filter.db", {{"format", "old"}})->bytes, old_words);
-  EXPECT_EQ(to(old_words, "mc-1-big-Filter.db", {{"format", "new"}})->bytes, new_words);
-  EXPECT_EQ(to(old_words, "mc-1-big-Filter.db", {{"format", "old"}})->bytes, old_words);
+  EXPECT_EQ((*to(new_words, "na-1-big-Filter.db", {{"format", "old"}})).bytes, old_words);
+  EXPECT_EQ((*to(old_words, "mc-1-big-Filter.db", {{"format", "new"}})).bytes, new_words);
+  EXPECT_EQ((*to(old_words, "mc-1-big-Filter.db", {{"format", "old"}})).bytes, old_words);
   EXPECT_FALSE(to(new_words, "na-1-big-Filter.db", {{"hash_order", "old"}}));
 }
 
@@ -168,13 +169,13 @@ TEST(GoBloom, ReadsLittleEndianBitsets) {
   EXPECT_LT(opened_file->whole->describe().fpr, 0.02);
 }
 
-TEST(DataSketches, TheEmptyKeyIsNeverThere) {
+TEST(DataSketches, TheEmptyKeyIsNeverFound) {
   const Buffer with = built("datasketches", {}, {"a", "", "b"});
   EXPECT_EQ(with, built("datasketches", {{"n", "3"}}, {"a", "b"}));
-  EXPECT_FALSE(opened("datasketches", with)->whole->may_contain(Bytes{}));
+  EXPECT_FALSE((*opened("datasketches", with)).whole->may_contain(Bytes{}));
   const Buffer full = built("datasketches", {{"num_bits_requested", "64"}, {"num_hashes", "1"}});
-  EXPECT_TRUE(opened("datasketches", full)->whole->may_contain(bytes_of("anything at all")));
-  EXPECT_FALSE(opened("datasketches", full)->whole->may_contain(Bytes{}));
+  EXPECT_TRUE((*opened("datasketches", full)).whole->may_contain(bytes_of("anything at all")));
+  EXPECT_FALSE((*opened("datasketches", full)).whole->may_contain(Bytes{}));
 }
 
 template <class Word>
@@ -183,7 +184,7 @@ void append_le(Buffer& to, Word word) {
   to.insert(to.end(), bytes.begin(), bytes.end());
 }
 
-TEST(Tables, GiveTheirFilter) {
+TEST(Tables, OpenTheirFilter) {
   const Buffer mini = built("mini_lsm", {});
   Buffer table(40, std::byte{7});
   table.insert(table.end(), mini.begin(), mini.end());
@@ -208,7 +209,7 @@ TEST(Tables, GiveTheirFilter) {
     EXPECT_EQ(file->format, format_name);
     EXPECT_EQ(found_in(*file), keys().size());
     const format::Codec& alone = *format::find(file->entries.front().format);
-    EXPECT_EQ(format::convert(source, *file, alone, format::Params(alone))->bytes, part);
+    EXPECT_EQ((*format::convert(source, *file, alone, format::Params(alone))).bytes, part);
   }
 }
 

@@ -1,5 +1,5 @@
-// Promise: many threads may insert into and ask one filter without a lock, and a key whose insert happened before the
-// question answers *perhaps*. Would notice: a lost bit (the final bytes differ from one thread's), a false negative
+// Promise: many threads may insert into and query one filter without a lock, and a lookup after the insert of its key
+// answers *perhaps*. Would notice: a lost bit (the final bytes differ from those of a single thread), a false negative
 // while others write, a data race (under ThreadSanitizer).
 #include <atomic>
 #include <thread>
@@ -13,11 +13,11 @@ template <class F>
 struct Concurrent : ::testing::Test {};
 TYPED_TEST_SUITE(Concurrent, FamiliesAndHashers, FamilyNames);
 
-// Small, so that threads meet in one word all the time.
+// Small, so that threads contend for the same words all the time.
 TYPED_TEST(Concurrent, NothingIsLost) {
   constexpr std::uint64_t kWriters = 4;
   constexpr std::uint64_t kReaders = 2;
-  constexpr std::uint64_t kKeys = 50'000;  // of each writer
+  constexpr std::uint64_t kKeys = 50'000;  // per writer
   const auto hasher = hasher_of<typename TypeParam::hasher_type>(2);
   TypeParam filter(Request{.keys = kWriters * kKeys, .fpr = 0.05}, hasher);
   TypeParam alone(filter.shape(), hasher);
@@ -41,15 +41,15 @@ TYPED_TEST(Concurrent, NothingIsLost) {
     for (std::uint64_t r = 0; r < kReaders; ++r) {
       threads.emplace_back([&, r] {
         const auto shared = filter.shared();
-        for (std::uint64_t question = r, finished = 0; finished < kWriters; ++question) {
+        for (std::uint64_t query = r, finished = 0; finished < kWriters; ++query) {
           finished = 0;
           for (std::uint64_t w = 0; w < kWriters; ++w) {
             const std::uint64_t known = announced[w].load(std::memory_order_acquire);
             finished += known == kKeys;
             if (known == 0) continue;
-            // The newest, and an older one.
+            // The newest key, and an older one.
             no += !shared.may_contain(digests[w * kKeys + known - 1]);
-            no += !shared.may_contain(digests[w * kKeys + Stream{r}.at(question) % known]);
+            no += !shared.may_contain(digests[w * kKeys + Stream{r}.at(query) % known]);
           }
         }
       });
@@ -59,7 +59,7 @@ TYPED_TEST(Concurrent, NothingIsLost) {
   EXPECT_TRUE(same_bytes(filter.bytes(), alone.bytes()));
 }
 
-// All threads insert the same keys. Each new bit is new to exactly one of them, so somebody is told `added`.
+// All threads insert the same keys. Each new bit is new to exactly one of them, so at least one gets `added`.
 TYPED_TEST(Concurrent, AKeyIsNewToOneThreadAtLeast) {
   constexpr std::uint64_t kThreads = 4;
   constexpr std::uint64_t kKeys = 500;
@@ -76,11 +76,11 @@ TYPED_TEST(Concurrent, AKeyIsNewToOneThreadAtLeast) {
   }
   std::uint64_t never = 0;
   for (const auto& times : added) never += times == 0;
-  EXPECT_LE(never, 5u);  // false positives at insertion: 500 keys at most 1e-4 each
+  EXPECT_LE(never, 5u);  // false positives at insertion: 500 keys, each with at most 1e-4
   for (std::uint64_t key = 0; key < kKeys; ++key) EXPECT_EQ(filter.shared().insert(key), Inserted::present);
 }
 
-// Const calls on one filter, from threads that each use a way of their own to ask.
+// Const calls on one filter, from threads that each use a different kind of lookup.
 TYPED_TEST(Concurrent, ReadersShareAFilter) {
   const auto hasher = hasher_of<typename TypeParam::hasher_type>(2);
   const auto keys = keys_of(kIntegerPatterns[1], 2000);

@@ -1,6 +1,6 @@
-// Promise: the headers of today carry the consumers of tomorrow -- a foreign format, a filter policy of a storage
-// engine, a type inside a server, a batched read over many levels -- without a cast, a copy or a change in the headers.
-// Would notice: an API that needs alignment, owns memory it should borrow, hashes twice, or cannot take a foreign hash.
+// Promise: the headers support their consumers -- a foreign format, a filter policy of a storage engine, a type inside
+// a server, a batched read over many levels -- without a cast, a copy or a change in the headers. Would notice: an API
+// that needs alignment, owns memory it should borrow, hashes twice, or does not accept a foreign hash.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -74,7 +74,7 @@ class RotateAdd {
 using LevelDbBloom = perhaps::BasicBloom<RotateAdd, LevelDbHash>;
 static_assert(perhaps::Hasher<LevelDbHash> && perhaps::ProbePlan<RotateAdd>);
 static_assert(perhaps::FlatFilter<LevelDbBloom::View> && perhaps::MutableFilter<LevelDbBloom::Span>);
-// Law 6: another scheme's digest does not compile.
+// Law 6: a digest of another scheme does not compile.
 template <class View, class Digest>
 concept CanAsk = requires(View view, Digest digest) {
   view.may_contain(digest);
@@ -135,13 +135,13 @@ TEST(ForeignCodec, WritesTheBytesThatLevelDbWrote) {
 TEST(ForeignCodec, RefusesWhatItCannotProbe) {
   EXPECT_FALSE(open_leveldb(bytes_of("x")));
   EXPECT_FALSE(open_leveldb(bytes_of(std::string(8, '\0') + '\x1f')));
-  EXPECT_FALSE(open_leveldb(bytes_of(std::string(9, '\0'))));  // no probes: the codec's rule is *perhaps*, always
+  EXPECT_FALSE(open_leveldb(bytes_of(std::string(9, '\0'))));  // no probes: the codec always answers *perhaps*
 }
 
-// ---- (b) A filter policy over a block's bytes: CreateFilter appends to a string, KeyMayMatch looks at part of a
+// ---- (b) A filter policy over the bytes of a block: CreateFilter appends to a string, KeyMayMatch reads part of a
 // block.
 
-struct Slice {  // as storage engines have it: neither a string_view nor a span
+struct Slice {  // as in storage engines: neither a string_view nor a span
   const char* data;
   std::size_t size;
 };
@@ -161,7 +161,7 @@ class LinePolicy {
     out->push_back(static_cast<char>(shape.probes));
   }
 
-  // Fails open: a filter that cannot be probed costs a read, never an answer.
+  // Fails open: a filter that cannot be probed costs a read, never a wrong answer.
   bool key_may_match(Slice key, Slice filter) const noexcept {
     const Bytes bytes = bytes_of_slice(filter);
     if (bytes.empty() || bytes.size() % perhaps::kLineBytes != 1) return true;
@@ -174,7 +174,7 @@ class LinePolicy {
   double bits_per_key_;
 };
 
-TEST(FilterPolicy, ProbesABlockWhereverItLies) {
+TEST(FilterPolicy, ProbesABlockAtAnyAddress) {
   const LinePolicy policy(10);
   std::string block = "odd";  // 3 bytes: nothing that follows is aligned
   std::vector<std::pair<std::size_t, std::size_t>> ranges;
@@ -187,7 +187,7 @@ TEST(FilterPolicy, ProbesABlockWhereverItLies) {
     policy.create_filter(slices.data(), static_cast<int>(slices.size()), &block);
     ranges.emplace_back(at, block.size() - at);
   }
-  std::size_t wrong = 0, asked = 0;
+  std::size_t wrong = 0, queries = 0;
   for (std::size_t b = 0; b < kBlocks; ++b) {
     const Slice filter{block.data() + ranges[b].first, ranges[b].second};
     for (const auto& key : numbered("block", b, 10 + 20 * b)) {
@@ -195,28 +195,28 @@ TEST(FilterPolicy, ProbesABlockWhereverItLies) {
     }
     for (const auto& key : numbered("elsewhere", b, 1000)) {
       wrong += policy.key_may_match({key.data(), key.size()}, filter);
-      ++asked;
+      ++queries;
     }
   }
-  // 10 bits a key give 1 %; n = 20 000, z = 5 allow 1.35 %.
-  EXPECT_LT(static_cast<double>(wrong), 0.0135 * static_cast<double>(asked));
+  // 10 bits per key give 1 %; n = 20 000, z = 5 allow 1.35 %.
+  EXPECT_LT(static_cast<double>(wrong), 0.0135 * static_cast<double>(queries));
 }
 
 TEST(FilterPolicy, FailsOpen) {
   const LinePolicy policy(10);
   const std::string key = "k";
-  const auto asks = [&](const std::string& filter) {
+  const auto may_match = [&](const std::string& filter) {
     return policy.key_may_match({key.data(), key.size()}, {filter.data(), filter.size()});
   };
-  EXPECT_TRUE(asks(""));
-  EXPECT_TRUE(asks(std::string(1, '\x08')));                      // a trailer without lines
-  EXPECT_TRUE(asks(std::string(64, '\0')));                       // truncated
-  EXPECT_TRUE(asks(std::string(64, '\0') + '\0'));                // no probes
-  EXPECT_TRUE(asks(std::string(64, '\0') + '\x11'));              // more probes than there are
-  EXPECT_FALSE(asks(std::string(64, '\0') + '\x08')) << "empty";  // and a filter that works says no
+  EXPECT_TRUE(may_match(""));
+  EXPECT_TRUE(may_match(std::string(1, '\x08')));                      // a trailer without lines
+  EXPECT_TRUE(may_match(std::string(64, '\0')));                       // truncated
+  EXPECT_TRUE(may_match(std::string(64, '\0') + '\0'));                // no probes
+  EXPECT_TRUE(may_match(std::string(64, '\0') + '\x11'));              // more probes than the layout allows
+  EXPECT_FALSE(may_match(std::string(64, '\0') + '\x08')) << "empty";  // a valid, empty filter answers no
 }
 
-// ---- (c) A type inside a server: memory comes from the host, may be refused, and may be moved.
+// ---- (c) A type inside a server: memory comes from the host, which may refuse or move it.
 
 struct Host {
   std::uint64_t budget;
@@ -244,12 +244,12 @@ class ServerFilter {
   ~ServerFilter() { host_.release(filter_.writable_bytes().data(), filter_.byte_size()); }
   ServerFilter(const ServerFilter&) = delete;
 
-  // BF.ADD answers 1 if the key may not have been there before.
+  // BF.ADD replies 1 if the key was certainly absent before.
   bool add(std::string_view key) noexcept { return filter_.insert(key) == perhaps::Inserted::added; }
   bool exists(std::string_view key) const noexcept { return filter_.may_contain(key); }
   std::uint64_t memory() const noexcept { return filter_.byte_size(); }
 
-  // What an allocator's defragmentation does: the same bytes, elsewhere.
+  // As in defragmentation by an allocator: the same bytes at another address.
   bool move_memory() {
     std::byte* elsewhere = host_.try_calloc(filter_.byte_size());
     if (elsewhere == nullptr) return false;
@@ -291,7 +291,7 @@ TEST(ServerType, RefusesWhatTheHostCannotHold) {
   EXPECT_EQ(host.budget, 10'000'000u);
 }
 
-// ---- (d) MultiGet: 64 keys, hashed once, looked for in every level from the newest down.
+// ---- (d) MultiGet: 64 keys, hashed once, looked up in every level, newest first.
 
 struct Level {
   perhaps::LineBloom filter;
@@ -309,9 +309,9 @@ std::vector<Level> four_levels() {
   return levels;
 }
 
-TEST(MultiGet, HashesOnceAndAsksEveryLevelForItsMask) {
+TEST(MultiGet, HashesOnceAndQueriesEveryLevelForItsMask) {
   const std::vector<Level> levels = four_levels();
-  // Key i lives in level i mod 5; level 4 does not exist.
+  // Key i is in level i mod 5; level 4 does not exist.
   std::vector<std::string> wanted;
   for (std::size_t i = 0; i < perhaps::kBatch; ++i) wanted.push_back(key_of("L", i % 5, i));
   const std::vector<std::string_view> keys(wanted.begin(), wanted.end());
@@ -333,7 +333,7 @@ TEST(MultiGet, HashesOnceAndAsksEveryLevelForItsMask) {
     }
   }
   EXPECT_EQ(std::popcount(pending), 12);  // i mod 5 = 4
-  // 52 keys are found; the rest of the reads are false positives, each of some 140 refusals passing with 1 %.
+  // 52 keys are found; the other reads are false positives, 1 % of about 140 lookups of absent keys.
   EXPECT_LT(reads, 52 + 8);
 }
 
@@ -347,7 +347,8 @@ TEST(MultiGet, UnlikeFamiliesShareADigest) {
 
   std::uint64_t expected = 0;
   for (std::size_t i = 0; i < keys.size(); i += 3) expected |= std::uint64_t{1} << i;
-  for (const char* family : {"line", "block", "classic"}) {
+  using perhaps::Kind;
+  for (const Kind family : {Kind::line, Kind::block, Kind::classic}) {
     auto level = perhaps::make_any(family, {.keys = 1'000, .fpr = 1e-6}, hasher);
     ASSERT_TRUE(level);
     for (std::size_t i = 0; i < keys.size(); i += 3) {
@@ -357,7 +358,7 @@ TEST(MultiGet, UnlikeFamiliesShareADigest) {
     ASSERT_NE(probe, nullptr);
     ASSERT_TRUE(probe->hasher() == hasher);
     for (const auto digest : digests) probe->prefetch(digest);
-    EXPECT_EQ(probe->may_contain(digests), expected) << family;
+    EXPECT_EQ(probe->may_contain(digests), expected) << perhaps::name_of(family);
   }
 }
 

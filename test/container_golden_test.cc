@@ -1,4 +1,4 @@
-// Promise: a file of version 1 is read by every later library, and written again to the bit; doc/container.md is true.
+// Promise: every later library reads a file of version 1 and writes it again bit for bit; doc/container.md is true.
 // Would notice: one changed byte of a golden file, of the page's hexdump, or of its hash values.
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "perhaps/container.h"
+#include "perhaps/file/container.h"
 
 namespace perhaps {
 namespace {
@@ -127,9 +127,9 @@ TEST_F(ContainerGoldenTest, TheDocumentedExampleAndHashValuesAreTrue) {
     row("integer `" + std::to_string(n) + "`", [&](const auto& h) { return digest_of(h, n).value; });
   }
   expect_row("| check value | | | " + hex(keyed().check_value()) + " |");
-  // CPython hashes text with SipHash-1-3 as well, and PYTHONHASHSEED=0 is the key of zeros.
-  expect_row("| `\"siphash\"`, all-zero key | | | " + hex(digest_of(KeyedHash(KeyedHash::Secret{}), "siphash").value) +
-             " |");
+  // CPython also hashes text with SipHash-1-3, and PYTHONHASHSEED=0 is the all-zero secret.
+  expect_row("| `\"siphash\"`, all-zero secret | | | " +
+             hex(digest_of(KeyedHash(KeyedHash::Secret{}), "siphash").value) + " |");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Promise: a counting Bloom filter never answers *no* to a key that is in, however often others came and went; erase
-// takes back what insert did, counter for counter, until one is stuck; the plain filter made of it answers alike.
-// Would notice: a counter that wraps, goes below zero or leaks into its neighbour, a probe that hits one twice.
+// Promise: a counting Bloom filter never answers *no* to a stored key, however many others were inserted and erased;
+// erase undoes insert, counter by counter, until one is stuck; the plain filter frozen from it gives the same answers.
+// Would notice: a counter that wraps, goes below zero or overflows into its neighbour, a probe that hits one twice.
 #include "perhaps/counting_bloom.h"
 
 #include <cmath>
@@ -16,12 +16,14 @@ namespace {
 using L = CountingLayout;
 using Table = std::vector<std::byte>;
 
+bool same_filter(const CountingBloom& a, const CountingBloom& b) { return same_bytes(a.bytes(), b.bytes()); }
+
 bool has(CountingShape s, const Table& t, std::uint64_t h) { return L::may_contain<detail::isa::Here>(s, t.data(), h); }
 bool empty(const Table& t) {
   return std::ranges::all_of(t, [](std::byte b) { return b == std::byte{0}; });
 }
 
-// Positions of a key's counters in the table, from the header's text.
+// Positions of the counters of a key in the table, from the text of the header.
 std::vector<std::uint64_t> counters_of(CountingShape s, std::uint64_t h) {
   std::vector<std::uint64_t> result;
   const std::uint64_t low = h % 0x100000000;
@@ -37,8 +39,8 @@ std::vector<std::uint64_t> counters_of(CountingShape s, std::uint64_t h) {
 
 unsigned counter(const Table& t, std::uint64_t at) { return std::to_integer<unsigned>(t[at / 2]) >> at % 2 * 4 & 15u; }
 
-// The counters are what a map of numbers says, for every probe count.
-TEST(Counting, LiesWhereTheHeaderSays) {
+// The counters equal those of a std::map, for every probe count.
+TEST(Counting, LayoutIsThatOfTheHeader) {
   for (std::uint32_t probes = 1; probes <= 16; ++probes) {
     for (const std::uint32_t guards : {0u, 1u, 16 - probes}) {
       if (probes + guards > 16) continue;
@@ -79,7 +81,8 @@ TEST(Counting, NoFalseNegatives) {
       SCOPED_TRACE(std::string(name) + ", " + std::to_string(n) + " keys");
       constexpr double kRates[] = {0.01, 0.1, 0.3, 1e-3, 1e-4};
       CountingBloom filter(
-          Request{.keys = n, .fpr = kRates[turn % 5], .guard_bits = static_cast<std::uint32_t>(turn % 3)}, Hash(turn));
+          GuardedRequest{.keys = n, .fpr = kRates[turn % 5], .guard_bits = static_cast<std::uint32_t>(turn % 3)},
+          Hash(turn));
       const auto some = std::span<const K>(keys).first(n);
       const auto digests = digests_of(filter.hasher(), std::vector<K>(some.begin(), some.end()));
       switch (turn++ % 4) {
@@ -107,7 +110,8 @@ TEST(Counting, NoFalseNegatives) {
       for (const CountingBloomView& view : {filter.view(), unaligned, plain.view()}) {
         for (const bool ahead : {false, true}) {
           std::ranges::fill(answers, 0);
-          L::query(view.shape(), view.bytes().data(), words.data(), n, answers.data(), ahead);
+          detail::query_batch<L>(view.shape(), view.bytes().data(), {.words = words.data(), .count = n, .ahead = ahead},
+                                 answers.data());
           ASSERT_EQ(count_ones(answers), n);
         }
       }
@@ -117,7 +121,7 @@ TEST(Counting, NoFalseNegatives) {
   for (const auto& pattern : kTextPatterns) run(pattern.name, Texts(pattern, 11'500).views);
 }
 
-// Single lookups and batches, counters and the plain filter made of them: one answer to every question.
+// Single lookups and batches, counters and the plain filter frozen from them: all give the same answers.
 TEST(Counting, AllFormsAnswerAlike) {
   for (std::uint32_t probes = 1; probes <= 16; ++probes) {
     CountingBloom filter(CountingShape{11, probes, (16 - probes) / 3});
@@ -128,7 +132,8 @@ TEST(Counting, AllFormsAnswerAlike) {
     for (std::uint64_t i = 0; i < digests.size(); ++i) digests[i] = filter.hasher()(i).value;
     for (const CountingBloomView& view : {filter.view(), plain.view()}) {
       for (const bool ahead : {false, true}) {
-        L::query(view.shape(), view.bytes().data(), digests.data(), digests.size(), answers.data(), ahead);
+        detail::query_batch<L>(view.shape(), view.bytes().data(),
+                               {.words = digests.data(), .count = digests.size(), .ahead = ahead}, answers.data());
         for (std::uint64_t i = 0; i < digests.size(); ++i) {
           ASSERT_EQ(answers[i / 64] >> i % 64 & 1, filter.may_contain(i)) << probes;
           ASSERT_EQ(plain.may_contain(i), filter.may_contain(i));
@@ -138,7 +143,7 @@ TEST(Counting, AllFormsAnswerAlike) {
   }
 }
 
-// Nothing can be erased from a plain filter, and it says so; inserting still works.
+// Nothing can be erased from a plain filter, and erase reports that; inserting still works.
 TEST(Counting, FrozenKeepsEverything) {
   CountingBloom filter(Request{.keys = 1000});
   for (std::uint64_t i = 0; i < 1000; ++i) filter.insert(i);
@@ -148,8 +153,8 @@ TEST(Counting, FrozenKeepsEverything) {
   EXPECT_TRUE(same_bytes(before, plain.bytes()));
   EXPECT_FALSE(plain.needs_rebuild());
   for (std::uint64_t i = 1000; i < 1100; ++i) plain.insert(i), filter.insert(i);
-  EXPECT_TRUE(same_bytes(plain.bytes(), frozen(filter).bytes()));
-  EXPECT_TRUE(same_bytes(plain.bytes(), frozen(plain).bytes()));
+  EXPECT_TRUE(same_filter(plain, frozen(filter)));
+  EXPECT_TRUE(same_filter(plain, frozen(plain)));
 }
 
 TEST(Counting, IsAMultiset) {
@@ -162,12 +167,12 @@ TEST(Counting, IsAMultiset) {
                                     .most_keys = s.lines * 10,
                                     .most_copies = 2});
     EXPECT_EQ(r.false_negatives, 0u);
-    EXPECT_EQ(r.not_removed, 0u) << "at so few keys no counter reaches 15 (these seeds)";
+    EXPECT_EQ(r.not_removed, 0u) << "with so few keys no counter reaches 15 (with these seeds)";
     EXPECT_TRUE(empty(t)) << "erasing everything leaves the empty table";
   }
 }
 
-// Overfull, so that counters stick all the time: still no false negative, and what is left is stuck counters only.
+// Overfull, so that counters stick all the time: still no false negative, and only stuck counters remain.
 TEST(Counting, IsAMultisetWhileCountersStick) {
   const CountingShape s{20, 6, 1};
   Table t(s.bytes());
@@ -195,12 +200,12 @@ TEST(Counting, StuckCountersAreKept) {
   EXPECT_EQ(filter.keys(), 15u) << "a lower bound now";
   for (int i = 0; i < 20; ++i) EXPECT_EQ(filter.erase("often"), Erased::kept);
   EXPECT_TRUE(filter.may_contain("often"));
-  EXPECT_TRUE(filter.needs_rebuild()) << "all that is left is stuck";
+  EXPECT_TRUE(filter.needs_rebuild()) << "only stuck counters remain";
   for (std::uint64_t i = 0; i < 500; ++i) filter.insert(i);
   EXPECT_FALSE(filter.needs_rebuild()) << "eight of thousands";
 }
 
-// into += other is the filter of both multisets, byte for byte, until a counter is stuck; and then it is stuck too.
+// into += other is the filter of both multisets, byte for byte, unless a counter is stuck; then it stays stuck.
 TEST(Counting, UniteAdds) {
   for (const std::uint64_t keys : {300u, 5000u}) {  // the second overfull
     const CountingShape s{30, 7, 1};
@@ -209,19 +214,23 @@ TEST(Counting, UniteAdds) {
       (i % 3 == 0 ? a : b).insert(i);
       both.insert(i);
     }
-    ASSERT_TRUE(unite(a, b));
+    ASSERT_TRUE(merge(a, b));
     EXPECT_TRUE(same_bytes(a.bytes(), both.bytes()));
     CountingBloom plain = frozen(b);
-    ASSERT_TRUE(unite(plain, frozen(both)));
-    EXPECT_TRUE(same_bytes(plain.bytes(), frozen(both).bytes()));
+    const auto frozen_both = frozen(both);
+    ASSERT_TRUE(merge(plain, frozen_both));
+    EXPECT_TRUE(same_filter(plain, frozen(both)));
   }
   CountingBloom a(CountingShape{30, 7, 1});
-  EXPECT_FALSE(unite(a, CountingBloom(CountingShape{30, 7, 0})));
-  EXPECT_FALSE(unite(a, CountingBloom(a.shape(), Hash(1))));
-  EXPECT_FALSE(unite(a, frozen(a)));
+  const CountingBloom without_guards(CountingShape{30, 7, 0});
+  const CountingBloom with_another_seed(a.shape(), Hash(1));
+  EXPECT_FALSE(merge(a, without_guards));
+  EXPECT_FALSE(merge(a, with_another_seed));
+  const auto frozen_a = frozen(a);
+  EXPECT_FALSE(merge(a, frozen_a));
 }
 
-TEST(Counting, ForKeysKeepsItsWord) {
+TEST(Counting, ForKeysKeepsItsPromise) {
   for (const std::uint64_t n : {1u, 50u, 1000u, 10'000'000u}) {
     for (const double fpr : {0.3, 0.1, 0.01, 1e-3, 1e-4}) {
       for (const std::uint32_t guard : {0u, 1u, 4u, 8u}) {
@@ -231,7 +240,7 @@ TEST(Counting, ForKeysKeepsItsWord) {
         EXPECT_LE(s.fpr(keys), fpr) << n << ' ' << guard;
         EXPECT_LE(s.wrong_erase(keys), fpr * std::ldexp(1.0, -static_cast<int>(guard))) << n << ' ' << fpr;
       }
-      // No other probe count does with fewer lines.
+      // No other probe count needs fewer lines.
       const auto s = CountingShape::for_keys({.keys = n, .fpr = fpr});
       for (std::uint32_t probes = 1; probes <= 16 && s.lines > 20; ++probes) {
         EXPECT_GT((CountingShape{s.lines - 1 - s.lines / 1000, probes}.fpr(static_cast<double>(n))), fpr);
@@ -257,24 +266,25 @@ TEST(Counting, ShapeFromNumbers) {
   }
 }
 
-// Filters with seeds 1, 2, .. of random digests, as many strangers each: rate and wrong erases are the model's.
-void expect_rate(CountingShape s, std::uint64_t n, std::uint64_t filters, std::uint64_t questions) {
+// Filters of random digests with seeds 1, 2, .., each queried with absent keys: the rate and the share of wrong erases
+// match the model.
+void expect_rate(CountingShape s, std::uint64_t n, std::uint64_t filters, std::uint64_t queries) {
   Mean rate, erased;
-  std::vector<std::uint64_t> digests(questions), answers(questions / 64 + 1);
+  std::vector<std::uint64_t> digests(queries), answers(queries / 64 + 1);
   for (std::uint64_t seed = 1; seed <= filters; ++seed) {
     Table t(s.bytes());
     for (std::uint64_t i = 0; i < n; ++i) L::insert(s, t.data(), Stream{seed}.at(i));
-    for (std::uint64_t i = 0; i < questions; ++i) digests[i] = Stream{seed}.at(n + i);
-    L::query(s, t.data(), digests.data(), questions, answers.data(), true);
-    rate.add(static_cast<double>(count_ones(answers)) / static_cast<double>(questions));
+    for (std::uint64_t i = 0; i < queries; ++i) digests[i] = Stream{seed}.at(n + i);
+    detail::query_batch<L>(s, t.data(), {.words = digests.data(), .count = queries, .ahead = true}, answers.data());
+    rate.add(static_cast<double>(count_ones(answers)) / static_cast<double>(queries));
     if (s.guards == 0) continue;
     std::uint64_t wrong = 0;
     for (const std::uint64_t h : digests) {
       if (L::erase(s, t.data(), h) == Erased::absent) continue;
       ++wrong;
-      L::insert(s, t.data(), h);  // as it was: no counter is near 15
+      L::insert(s, t.data(), h);  // restores the table: no counter is near 15
     }
-    erased.add(static_cast<double>(wrong) / static_cast<double>(questions));
+    erased.add(static_cast<double>(wrong) / static_cast<double>(queries));
   }
   const auto expect = [&](const char* what, double model, const Mean& m) {
     std::printf("  %6llu lines, %2u + %u counters, %5.1f keys a line, %s: model %.4e   measured %.4e   z %+.1f\n",
@@ -287,7 +297,7 @@ void expect_rate(CountingShape s, std::uint64_t n, std::uint64_t filters, std::u
   if (s.guards != 0) expect("wrong erases", s.wrong_erase(static_cast<double>(n)), erased);
 }
 
-TEST(Counting, RatesAreTheModels) {
+TEST(Counting, RatesMatchTheModel) {
   expect_rate({1, 5}, 12, 2000, 2000);
   expect_rate({3, 8}, 30, 2000, 2000);
   expect_rate({100, 3}, 3000, 100, 10'000);
@@ -316,7 +326,7 @@ TEST(Counting, RegularKeysKeepTheModel) {
   }
 }
 
-// Any bytes are a filter; nothing outside of them is touched (the sanitizers watch).
+// Any bytes are a filter; nothing outside of them is touched (the sanitizers check).
 TEST(Counting, HostileBytes) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     const Stream random{seed};
@@ -346,7 +356,7 @@ TEST(Counting, GoldenBytes) {
     for (std::uint64_t i = 0; i < s.lines * 12; ++i) L::insert(s, t.data(), Stream{1}.at(i));
     for (std::uint64_t i = 0; i < s.lines * 12; i += 5) L::erase(s, t.data(), Stream{1}.at(i));
     Table plain(s.bytes() / 4);
-    detail::counting_freeze(s, t.data(), plain.data());
+    CountingLayout::freeze(s, t.data(), plain.data());
     char line[100];
     std::snprintf(line, sizeof line, "%u + %u: %llu keys, %016llx, plain %016llx\n", s.probes, s.guards,
                   static_cast<unsigned long long>(L::keys(s, t.data())),

@@ -1,6 +1,6 @@
-// Promise: a cuckoo filter holds capacity() keys, never answers *no* to one it holds, forgets exactly what is erased,
-// and is unchanged when it says `full`. Would notice: a fingerprint that is lost or doubled on its way, a bucket that
-// overlaps its neighbour, a guard that does not move along, a load that is not reached.
+// Promise: a cuckoo filter holds capacity() keys, never answers *no* to a key it holds, forgets exactly what is erased,
+// and is unchanged when insert returns `full`. Would notice: a fingerprint that is lost or doubled when it moves, a
+// bucket that overlaps its neighbour, a guard that does not move with its fingerprint, a load that is not reached.
 #include "perhaps/cuckoo.h"
 
 #include <cmath>
@@ -22,7 +22,7 @@ bool empty(const Table& t) {
   return std::ranges::all_of(t, [](std::byte b) { return b == std::byte{0}; });
 }
 
-// The layout as the header's text has it, bit by bit, sharing no line with the code.
+// The layout from the text of the header, bit by bit, sharing no line with the code.
 struct Slow {
   CuckooShape s;
   static constexpr std::uint64_t k32 = 0x100000000;
@@ -52,7 +52,7 @@ struct Slow {
     const std::uint64_t start = 64 + (s.buckets * 4 * s.fingerprint_bits + 7) / 8;
     return bits(t, start * 8 + (bucket * 4 + i) * s.guard_bits, s.guard_bits);
   }
-  // How often the fingerprint and guard of h lie in its two buckets.
+  // How often the fingerprint and guard of h are in its two buckets.
   std::uint64_t copies(const Table& t, std::uint64_t h) const {
     std::uint64_t found = 0;
     for (const std::uint64_t bucket : std::set{first(h), second(h)}) {
@@ -64,7 +64,7 @@ struct Slow {
   }
 };
 
-TEST(Cuckoo, LiesWhereTheHeaderSays) {
+TEST(Cuckoo, LayoutIsThatOfTheHeader) {
   for (std::uint32_t f = CuckooShape::kMinFingerprint; f <= CuckooShape::kMaxFingerprint; ++f) {
     for (const std::uint64_t buckets : {1u, 2u, 7u, 64u, 101u}) {
       for (const std::uint32_t guard : {0u, 1u, 5u, 16u}) {
@@ -103,7 +103,7 @@ TEST(Cuckoo, TheOtherBucketOfTheOtherIsTheFirst) {
   }
 }
 
-// Every way in and every way to ask, for integers and texts of all patterns.
+// Every kind of insert and every kind of lookup, for integers and texts of all patterns.
 TEST(Cuckoo, NoFalseNegatives) {
   std::uint64_t turn = 0;
   const auto run = [&](const char* name, const auto& keys) {
@@ -111,8 +111,9 @@ TEST(Cuckoo, NoFalseNegatives) {
     for (const std::uint64_t n : {0u, 1u, 2u, 3u, 10u, 63u, 64u, 65u, 300u, 11'500u}) {
       SCOPED_TRACE(std::string(name) + ", " + std::to_string(n) + " keys");
       constexpr double kRates[] = {0.01, 0.1, 0.0018, 1e-4, 1e-7};
-      Cuckoo filter(Request{.keys = n, .fpr = kRates[turn % 5], .guard_bits = static_cast<std::uint32_t>(turn % 3)},
-                    Hash(turn));
+      Cuckoo filter(
+          GuardedRequest{.keys = n, .fpr = kRates[turn % 5], .guard_bits = static_cast<std::uint32_t>(turn % 3)},
+          Hash(turn));
       const auto some = std::span<const K>(keys).first(n);
       const auto digests = digests_of(filter.hasher(), std::vector<K>(some.begin(), some.end()));
       switch (turn++ % 4) {
@@ -139,7 +140,8 @@ TEST(Cuckoo, NoFalseNegatives) {
       for (const CuckooView& view : {filter.view(), unaligned}) {
         for (const bool ahead : {false, true}) {
           std::ranges::fill(answers, 0);
-          L::query(view.shape(), view.bytes().data(), words.data(), n, answers.data(), ahead);
+          detail::query_batch<L>(view.shape(), view.bytes().data(), {.words = words.data(), .count = n, .ahead = ahead},
+                                 answers.data());
           ASSERT_EQ(count_ones(answers), n);
         }
       }
@@ -151,7 +153,8 @@ TEST(Cuckoo, NoFalseNegatives) {
   for (const auto& pattern : kTextPatterns) run(pattern.name, Texts(pattern, 11'500).views);
 }
 
-// Single, near batch and far batch answer alike with every kernel, also about strangers, with and without a stash.
+// Single lookups, batches and prefetched batches give the same answers with every kernel, also for absent keys, with
+// and without a stash.
 TEST(Cuckoo, BatchesAnswerAsSingleLookups) {
   std::vector<std::uint64_t> digests(333);
   for (std::uint32_t f = CuckooShape::kMinFingerprint; f <= CuckooShape::kMaxFingerprint; ++f) {
@@ -160,14 +163,15 @@ TEST(Cuckoo, BatchesAnswerAsSingleLookups) {
     for (const std::uint64_t n : {60u, 120u}) {  // the second until it is full
       Table t(s.bytes());
       for (std::uint64_t i = 0; i < n; ++i) L::insert(s, t.data(), digests[i]);
-      with_every_kernel([&](const kernel::Row& row) {
+      with_every_kernel([&](const kernel::InstructionSet& row) {
         for (const std::size_t count : {1u, 64u, 65u, 127u, 128u, 333u}) {
           for (const bool ahead : {false, true}) {
             std::vector<std::uint64_t> answers(count / 64 + 1, ~std::uint64_t{0});
-            L::query(s, t.data(), digests.data(), count, answers.data(), ahead);
+            detail::query_batch<L>(s, t.data(), {.words = digests.data(), .count = count, .ahead = ahead},
+                                   answers.data());
             for (std::size_t i = 0; i < (count + 63) / 64 * 64; ++i) {
               const bool wanted = i < count && has(s, t, digests[i]);
-              ASSERT_EQ(answers[i / 64] >> i % 64 & 1, wanted) << row.isa << ' ' << f << ' ' << count << ' ' << i;
+              ASSERT_EQ(answers[i / 64] >> i % 64 & 1, wanted) << row.name << ' ' << f << ' ' << count << ' ' << i;
             }
           }
         }
@@ -176,7 +180,7 @@ TEST(Cuckoo, BatchesAnswerAsSingleLookups) {
   }
 }
 
-// The kernels' places are place_of's, for tables of any size.
+// The kernels compute the same places as place_of, for tables of any size.
 TEST(Cuckoo, KernelsPlaceAlike) {
   using Places = kernel::CuckooPlaces;
   std::vector<std::uint64_t> digests(64);
@@ -186,14 +190,14 @@ TEST(Cuckoo, KernelsPlaceAlike) {
     for (std::uint32_t f = CuckooShape::kMinFingerprint; f <= CuckooShape::kMaxFingerprint; ++f) {
       const CuckooShape s{buckets, f};
       for (std::size_t i = 0; i < 64; ++i) digests[i] = i == 0 ? 0 : i == 1 ? ~std::uint64_t{0} : Stream{f}.at(i);
-      with_every_kernel([&](const kernel::Row& row) {
+      with_every_kernel([&](const kernel::InstructionSet& row) {
         Places places;
         row.cuckoo_place(s, digests.data(), &places);
         for (std::size_t i = 0; i < 64; ++i) {
           const auto p = L::place_of(s, digests[i]);
-          ASSERT_EQ(places.fingerprint[i], p.fingerprint) << row.isa;
-          ASSERT_EQ(places.first[i], p.first * f / (2 - f % 2)) << row.isa;
-          ASSERT_EQ(places.second[i], p.second * f / (2 - f % 2)) << row.isa;
+          ASSERT_EQ(places.fingerprint[i], p.fingerprint) << row.name;
+          ASSERT_EQ(places.first[i], p.first * f / (2 - f % 2)) << row.name;
+          ASSERT_EQ(places.second[i], p.second * f / (2 - f % 2)) << row.name;
         }
       });
     }
@@ -212,13 +216,13 @@ TEST(Cuckoo, IsAMultiset) {
                                     .most_copies = 3});
     EXPECT_EQ(r.false_negatives, 0u);
     EXPECT_EQ(r.not_removed, 0u);
-    // Copies crowd two buckets, so a table of them may be full a little earlier: 1 insert in 1000 is allowed.
+    // Copies crowd into two buckets, so the table may be full a little earlier: 1 insert in 1000 may fail.
     EXPECT_LE(r.full, 333u);
     EXPECT_TRUE(empty(t)) << "erasing everything leaves the empty table";
   }
 }
 
-// Keys beyond the capacity: the stash is in use nearly always.
+// Keys beyond the capacity: the stash is nearly always in use.
 TEST(Cuckoo, IsAMultisetWhileItOverflows) {
   for (const CuckooShape s : {CuckooShape{1, 8}, CuckooShape{3, 6}, CuckooShape{16, 9, 2}}) {
     Table t(s.bytes());
@@ -261,7 +265,8 @@ TEST(Cuckoo, InsertManyStopsWhereItIsFull) {
   for (std::size_t i = 0; i < digests.size(); ++i) digests[i] = Stream{4}.at(i);
   for (const bool ahead : {false, true}) {
     Table many(s.bytes());
-    const std::size_t in = L::insert_many(s, many.data(), digests.data(), digests.size(), ahead);
+    const std::size_t in =
+        detail::insert_batch<L>(s, many.data(), {.words = digests.data(), .count = digests.size(), .ahead = ahead});
     EXPECT_LT(in, digests.size());
     EXPECT_EQ(L::keys(s, many.data()), in);
     Table single(s.bytes());
@@ -270,7 +275,7 @@ TEST(Cuckoo, InsertManyStopsWhereItIsFull) {
   }
 }
 
-// Nine copies, or five where both buckets are one; then `full`, whatever the load.
+// Nine copies fit, or five if both buckets are the same; then insert returns `full`, whatever the load.
 TEST(Cuckoo, CopiesAreBounded) {
   const CuckooShape s{1000, 12};
   for (std::uint64_t key = 0; key < 100; ++key) {
@@ -294,7 +299,7 @@ TEST(Cuckoo, CopiesAreBounded) {
   }
 }
 
-// capacity() distinct keys fit: every size to 300 keys 30 times, some larger ones. The slow test asks for more.
+// capacity() distinct keys fit: every size up to 300 keys 30 times, and some larger ones. The slow test tries more.
 TEST(Cuckoo, HoldsItsCapacity) {
   const auto fill = [](CuckooShape s, std::uint64_t seed) {
     Table t(s.bytes());
@@ -320,7 +325,7 @@ TEST(Cuckoo, HoldsItsCapacity) {
   }
 }
 
-TEST(Cuckoo, ForKeysKeepsItsWord) {
+TEST(Cuckoo, ForKeysKeepsItsPromise) {
   for (const std::uint64_t n : {1u, 5u, 100u, 12'345u, 10'000'000u}) {
     for (const double fpr : {0.3, 0.05, 0.01, 0.0019, 1e-3, 1e-5, 1e-8}) {
       for (const std::uint32_t guard : {0u, 7u}) {
@@ -329,7 +334,7 @@ TEST(Cuckoo, ForKeysKeepsItsWord) {
         EXPECT_LE(s.fpr(static_cast<double>(n)), fpr);
         EXPECT_GE(s.capacity(), n);
         EXPECT_EQ(s.guard_bits, guard);
-        // No narrower fingerprint does with fewer bytes.
+        // No narrower fingerprint needs fewer bytes.
         if (s.fingerprint_bits > CuckooShape::kMinFingerprint) {
           CuckooShape less{s.buckets, s.fingerprint_bits - 1, guard};
           while (less.bytes() + 64 < s.bytes()) ++less.buckets;
@@ -367,17 +372,17 @@ struct Rate {
   double load;
 };
 
-// The rate is the model's: `filters` tables (seeds 1, 2, ..) of random keys, each asked about as many strangers.
-void expect_rate(CuckooShape s, double load, std::uint64_t filters, std::uint64_t questions) {
+// The rate matches the model: `filters` tables (seeds 1, 2, ..) of random keys, each queried with absent keys.
+void expect_rate(CuckooShape s, double load, std::uint64_t filters, std::uint64_t queries) {
   const auto n = static_cast<std::uint64_t>(static_cast<double>(s.slots()) * load);
   Mean rate;
-  std::vector<std::uint64_t> digests(questions), answers(questions / 64 + 1);
+  std::vector<std::uint64_t> digests(queries), answers(queries / 64 + 1);
   for (std::uint64_t seed = 1; seed <= filters; ++seed) {
     Table t(s.bytes());
     for (std::uint64_t i = 0; i < n; ++i) ASSERT_NE(L::insert(s, t.data(), Stream{seed}.at(i)), Inserted::full);
-    for (std::uint64_t i = 0; i < questions; ++i) digests[i] = Stream{seed}.at(n + i);
-    L::query(s, t.data(), digests.data(), questions, answers.data(), true);
-    rate.add(static_cast<double>(count_ones(answers)) / static_cast<double>(questions));
+    for (std::uint64_t i = 0; i < queries; ++i) digests[i] = Stream{seed}.at(n + i);
+    detail::query_batch<L>(s, t.data(), {.words = digests.data(), .count = queries, .ahead = true}, answers.data());
+    rate.add(static_cast<double>(count_ones(answers)) / static_cast<double>(queries));
   }
   const double model = s.fpr(static_cast<double>(n));
   std::printf("  %7llu buckets, %2u bits, load %.2f   model %.4e   measured %.4e   z %+.1f\n",
@@ -386,7 +391,7 @@ void expect_rate(CuckooShape s, double load, std::uint64_t filters, std::uint64_
   EXPECT_NEAR(rate.value(), model, kSigmas * rate.error());
 }
 
-TEST(Cuckoo, RateIsTheModels) {
+TEST(Cuckoo, RateMatchesTheModel) {
   expect_rate({20, 6}, 0.8, 1000, 2000);
   expect_rate({500, 7}, 0.95, 100, 10'000);
   expect_rate({1000, 8}, 0.95, 100, 10'000);
@@ -412,15 +417,15 @@ TEST(Cuckoo, RegularKeysKeepTheModel) {
         rate.add(static_cast<double>(perhaps) / 100'000);
       }
       const double model = s.fpr(static_cast<double>(n));
-      // Twelve values make a poor estimate of their own error: the binomial one is the floor.
+      // Twelve values estimate their own error poorly: the binomial error is the lower bound.
       EXPECT_NEAR(rate.value(), model, kSigmas * std::max(rate.error(), binomial_error(model, 1.2e6))) << pattern.name;
     }
   }
 }
 
-// Erasing strangers: with g guard bits it succeeds at fpr / 2^g, and without at fpr. 300 tables x 20,000 erases each,
-// every success put back.
-TEST(Cuckoo, GuardsKeepStrangersFromErasing) {
+// Erasing an absent key succeeds with probability fpr / 2^g with g guard bits, and fpr without. 300 tables x 20,000
+// erases each; every success is undone.
+TEST(Cuckoo, GuardsMakeErasingAbsentKeysRare) {
   for (const std::uint32_t guard : {0u, 1u, 3u, 6u}) {
     const CuckooShape s{200, 8, guard};
     const std::uint64_t n = s.capacity();
@@ -450,7 +455,7 @@ TEST(Cuckoo, GuardsKeepStrangersFromErasing) {
   }
 }
 
-// Two keys of one fingerprint, one pair of buckets and different guards: each erase takes its own.
+// Two keys with the same fingerprint, the same pair of buckets and different guards: each erase removes its own.
 TEST(Cuckoo, EqualFingerprintsWithDifferentGuards) {
   const CuckooShape s{5, 6, 8};
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, std::uint64_t> seen;
@@ -474,8 +479,8 @@ TEST(Cuckoo, EqualFingerprintsWithDifferentGuards) {
   }
 }
 
-// Whatever lies in the bytes: answers, inserts and erases stay inside them (the sanitizers watch), and a head that
-// cannot be is refused.
+// Whatever the bytes are, lookups, inserts and erases stay inside them (the sanitizers check), and an impossible head
+// is refused.
 TEST(Cuckoo, HostileBytes) {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     const Stream random{seed};
@@ -500,7 +505,7 @@ TEST(Cuckoo, HostileBytes) {
   }
 }
 
-// Bytes are forever. Inserts and erases of fixed digests, past the first stashed ones.
+// The bytes never change. Inserts and erases of fixed digests, beyond the first stashed ones.
 TEST(Cuckoo, GoldenBytes) {
   std::string now;
   for (const CuckooShape s :

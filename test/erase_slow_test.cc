@@ -1,6 +1,6 @@
-// Promise: filters that erase are multisets: 1e7 random operations against one, no false negative, for each family; a
-// cuckoo filter holds capacity() keys at every size, and at 1e7 keys of 12 bits it has the rate and the size that are
-// promised. Would notice: what the fast tests would, but rarer by a factor of ten to a hundred.
+// Promise: filters that erase are multisets: 1e7 random operations compared with one, no false negative, for each
+// family; a cuckoo filter holds capacity() keys at every size, and with 1e7 keys of 12 bits it has the promised rate
+// and size. Would notice: errors that the fast tests would notice, but ten to a hundred times rarer.
 #include <cstdio>
 
 #include "perhaps/counting_bloom.h"
@@ -72,28 +72,28 @@ TEST(EraseSlow, CuckooHoldsItsCapacity) {
   EXPECT_EQ(failed, 0u);
 }
 
-// 12 bits, 95 % load, 1e7 keys: at most 0.2 % and 12.8 bits a key.
+// 12 bits, 95 % load, 1e7 keys: at most 0.2 % and 12.8 bits per key.
 TEST(EraseSlow, CuckooOfTenMillion) {
   constexpr std::uint64_t kKeys = 10'000'000;
-  constexpr std::uint64_t kQuestions = 20'000'000;
+  constexpr std::uint64_t kQueries = 20'000'000;
   const CuckooShape s{kKeys * 100 / 95 / 4 + 1, 12};
   Cuckoo filter(s);
-  std::vector<std::uint64_t> keys(kQuestions), answers(kQuestions / 64 + 1);
+  std::vector<std::uint64_t> keys(kQueries), answers(kQueries / 64 + 1);
   for (std::uint64_t i = 0; i < kKeys; ++i) keys[i] = i;
   ASSERT_EQ(filter.insert(std::span<const std::uint64_t>(keys).first(kKeys)), kKeys);
   filter.may_contain(std::span<const std::uint64_t>(keys).first(kKeys), std::span(answers));
   EXPECT_EQ(count_ones(answers), kKeys) << "no false negatives";
-  for (std::uint64_t i = 0; i < kQuestions; ++i) keys[i] = kKeys + i;
+  for (std::uint64_t i = 0; i < kQueries; ++i) keys[i] = kKeys + i;
   filter.may_contain(std::span<const std::uint64_t>(keys), std::span(answers));
-  const double rate = static_cast<double>(count_ones(answers)) / kQuestions;
+  const double rate = static_cast<double>(count_ones(answers)) / kQueries;
   const double bits = static_cast<double>(s.bytes()) * 8 / kKeys;
   const double model = s.fpr(kKeys);
-  std::printf("  load %.4f, %.3f bits a key, rate %.4f %% (model %.4f %%), %llu stashed\n",
+  std::printf("  load %.4f, %.3f bits per key, rate %.4f %% (model %.4f %%), %llu stashed\n",
               kKeys / static_cast<double>(s.slots()), bits, 100 * rate, 100 * model,
               static_cast<unsigned long long>(CuckooLayout::stashed(filter.bytes().data())));
   EXPECT_LE(bits, 12.8);
   EXPECT_LE(rate, 0.002);
-  EXPECT_NEAR(rate, model, kSigmas * binomial_error(model, kQuestions));
+  EXPECT_NEAR(rate, model, kSigmas * binomial_error(model, kQueries));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Promise: no filter ever answers *no* to a key it holds. Would notice: any way in and any way to ask that disagree,
-// for every kernel, from the empty filter to a few thousand keys. The slow test does the same for all sizes.
+// Promise: no filter ever answers *no* to a key it holds. Would notice: any kind of insert and any kind of lookup that
+// disagree, for every kernel, from the empty filter to a few thousand keys. The slow test does the same for all sizes.
 #include "support/no_false_negatives.h"
 
 namespace perhaps::test {

@@ -1,8 +1,8 @@
-// Promise: the filter of a sorted table denies no key and no prefix of it, in every mode, with every family, in memory
-// and piece by piece; it denies most others; whatever byte is damaged or cut off, nothing is denied that is there.
-// Would notice: a key lost between two pieces, a prefix sought in the wrong piece, a piece that is loaded in vain,
-// a flipped bit that becomes a *no*.
-#include "perhaps/filter_block.h"
+// Promise: the filter of a sorted table denies none of its keys and prefixes, in every mode, with every family, in
+// memory and piece by piece; it denies most others; whatever byte is damaged or cut off, no key of the table is denied.
+// Would notice: a key lost between two pieces, a prefix looked up in the wrong piece, a piece that is loaded
+// unnecessarily, a flipped bit that becomes a *no*.
+#include "perhaps/engine/filter_block.h"
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ std::vector<std::string> table_of(std::uint64_t seed, std::size_t users) {
     const std::uint64_t random = test::Stream{seed}.at(i);
     char user[16];
     std::snprintf(user, sizeof user, "u%05u/", static_cast<unsigned>(random % 50'000));
-    // Now and then a user with more items than a piece holds.
+    // Some users have more items than a piece holds.
     const std::uint64_t items = random >> 32 & 63 ? random >> 40 & 7 : 700;
     for (std::uint64_t item = 0; item <= items; ++item) keys.insert(user + std::to_string(item));
   }
@@ -42,7 +42,7 @@ std::vector<std::byte> build(const FilterBlockOptions& options, const std::vecto
   return builder.finish();
 }
 
-// A disk that counts.
+// A disk that counts its reads.
 struct Disk {
   std::vector<std::byte> block;
   std::uint64_t loads = 0;
@@ -65,7 +65,7 @@ struct Disk {
 
 struct Case {
   FilterMode mode;
-  std::string family;
+  Kind family;
   Extractor prefix;
   bool whole_keys;
 };
@@ -75,12 +75,12 @@ std::vector<Case> cases() {
     for (const Extractor prefix : {Extractor(), Extractor::fixed(6), Extractor::capped(6), Extractor::delimiter('/')}) {
       for (const bool whole : {true, false}) {
         if (!whole && prefix == Extractor()) continue;
-        for (const std::string family : {"line", "dense"}) all.push_back({mode, family, prefix, whole});
+        for (const Kind family : {Kind::line, Kind::dense}) all.push_back({mode, family, prefix, whole});
       }
     }
   }
   for (const Family& family : families()) {
-    if (family.name != "scalable") all.push_back({FilterMode::partitioned, std::string(family.name), {}, true});
+    if (family.packs) all.push_back({FilterMode::partitioned, family.kind, {}, true});
   }
   return all;
 }
@@ -88,8 +88,8 @@ std::vector<Case> cases() {
 TEST(FilterBlock, DeniesNoKeyAndNoPrefix) {
   const auto keys = table_of(1, 1500);
   for (const Case& c : cases()) {
-    SCOPED_TRACE(c.family + ", mode " + std::to_string(static_cast<int>(c.mode)) + ", extractor " +
-                 std::to_string(static_cast<int>(c.prefix.kind())) + (c.whole_keys ? ", keys" : ""));
+    SCOPED_TRACE(std::string(name_of(c.family)) + ", mode " + std::to_string(static_cast<int>(c.mode)) +
+                 ", extractor " + std::to_string(static_cast<int>(c.prefix.kind())) + (c.whole_keys ? ", keys" : ""));
     Disk disk{
         build({.mode = c.mode, .family = c.family, .prefix = c.prefix, .whole_keys = c.whole_keys, .piece_bytes = 512},
               keys)};
@@ -110,7 +110,7 @@ TEST(FilterBlock, DeniesNoKeyAndNoPrefix) {
         ASSERT_TRUE(lazy.may_contain_prefix(*prefix)) << key;
       }
     }
-    // Whatever begins as a key does, up to any length: a seek to it must not be denied.
+    // A seek to any prefix of a key, of any length, must not be denied.
     for (std::size_t i = 0; i < keys.size(); i += 37) {
       for (std::size_t size = 0; size <= keys[i].size(); ++size) {
         ASSERT_TRUE(inside.may_contain_prefix(bytes_of(keys[i]).first(size))) << keys[i].substr(0, size);
@@ -134,10 +134,10 @@ TEST(FilterBlock, DeniesNoKeyAndNoPrefix) {
         batch.clear();
       }
     }
-    // 1 % expected, up to 3 % with families that are rough at these sizes (z > 5 at n = 640); those that erase or
-    // forget pay for it with the rate.
+    // 1 % expected, up to 3 % with families that are coarse at these sizes (z > 5 at n = 640); families that erase or
+    // forget have higher rates.
     const Family* const family = find_family(c.family);
-    const bool plain = family == nullptr || (!family->erases && family->name != "window");
+    const bool plain = family == nullptr || (!family->erases && !family->forgets);
     EXPECT_LT(wrong, plain ? 60u : 500u);
     if (c.prefix != Extractor()) {
       EXPECT_LT(wrong_prefixes, 60u);
@@ -147,7 +147,7 @@ TEST(FilterBlock, DeniesNoKeyAndNoPrefix) {
 
 TEST(FilterBlock, PerBlockAnswersForEachBlock) {
   const auto keys = table_of(2, 500);
-  for (const std::string family : {"dense", "line", "ribbon"}) {
+  for (const Kind family : {Kind::dense, Kind::line, Kind::ribbon}) {
     FilterBlockBuilder builder({.mode = FilterMode::per_block, .family = family, .prefix = Extractor::delimiter('/')});
     std::vector<std::vector<std::string>> blocks(1);
     for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -156,7 +156,7 @@ TEST(FilterBlock, PerBlockAnswersForEachBlock) {
       if (i % 25 == 24) {
         builder.next_block();
         blocks.emplace_back();
-        if (i % 50 == 49) builder.add(keys[i]), blocks.back().push_back(keys[i]);  // goes on in the next
+        if (i % 50 == 49) builder.add(keys[i]), blocks.back().push_back(keys[i]);  // continues in the next block
       }
       if (i == 100) builder.next_block(), builder.next_block(), blocks.resize(blocks.size() + 2);  // an empty one
     }
@@ -165,7 +165,7 @@ TEST(FilterBlock, PerBlockAnswersForEachBlock) {
     const FilterBlock lazy = disk.open();
     ASSERT_EQ(inside.pieces(), blocks.size() - blocks.back().empty());
     std::uint64_t wrong = 0;
-    std::uint64_t asked = 0;
+    std::uint64_t queries = 0;
     for (std::size_t block = 0; block < inside.pieces(); ++block) {
       for (const std::string& key : blocks[block]) {
         ASSERT_TRUE(inside.may_contain(block, bytes_of(key)));
@@ -174,17 +174,18 @@ TEST(FilterBlock, PerBlockAnswersForEachBlock) {
         const std::size_t other = (block + 3) % inside.pieces();
         if (std::ranges::count(blocks[other], key) != 0) continue;
         wrong += inside.may_contain(other, bytes_of(key));
-        ++asked;
+        ++queries;
       }
     }
-    // A ribbon of 25 keys is mostly head.
-    EXPECT_LT(static_cast<double>(wrong), (family == "ribbon" ? 0.1 : 0.04) * static_cast<double>(asked)) << family;
+    // A ribbon of 25 keys consists mostly of its head.
+    EXPECT_LT(static_cast<double>(wrong), (family == Kind::ribbon ? 0.1 : 0.04) * static_cast<double>(queries))
+        << name_of(family);
     EXPECT_TRUE(inside.may_contain(inside.pieces(), bytes_of("x")));  // no such block
     EXPECT_TRUE(inside.may_contain(bytes_of("x")));                   // which block?
   }
 }
 
-TEST(FilterBlock, LoadsOnePieceForAQuestion) {
+TEST(FilterBlock, LoadsOnePiecePerLookup) {
   const auto keys = table_of(3, 1500);
   Disk disk{build({.mode = FilterMode::partitioned, .piece_bytes = 512}, keys)};
   const FilterBlock lazy = disk.open();
@@ -193,7 +194,7 @@ TEST(FilterBlock, LoadsOnePieceForAQuestion) {
     EXPECT_TRUE(lazy.may_contain(bytes_of(keys[i])));
     EXPECT_EQ(disk.loads, before + 1);
   }
-  // Of a batch, one for each piece that it is about.
+  // For a batch, each piece that it needs is loaded once.
   std::vector<Bytes> batch;
   for (std::size_t i = 0; i < kBatch; ++i) batch.push_back(bytes_of(keys[i * (keys.size() / kBatch / 3)]));
   std::uint64_t before = disk.loads;
@@ -203,7 +204,7 @@ TEST(FilterBlock, LoadsOnePieceForAQuestion) {
   const FilterBlock whole = full.open();
   EXPECT_EQ(whole.may_contain(batch), ~std::uint64_t{0});
   EXPECT_EQ(full.loads, 1u);
-  // A table of nothing: one question, one piece, *no*.
+  // An empty table: one lookup, one piece, *no*.
   Disk empty{build({}, {})};
   EXPECT_FALSE(empty.open().may_contain(bytes_of("x")));
   EXPECT_FALSE(FilterBlock::over(empty.block).may_contain(bytes_of("x")));
@@ -216,7 +217,7 @@ TEST(FilterBlock, FailsOpen) {
   EXPECT_EQ(FilterBlock().may_contain(std::vector<Bytes>(kBatch)), ~std::uint64_t{0});
   const auto keys = table_of(4, 30);
   for (const FilterMode mode : {FilterMode::full, FilterMode::partitioned}) {
-    for (const std::string family : {"line", "dense", "ribbon"}) {
+    for (const Kind family : {Kind::line, Kind::dense, Kind::ribbon}) {
       const auto block =
           build({.mode = mode, .family = family, .prefix = Extractor::delimiter('/'), .piece_bytes = 64}, keys);
       const auto denies_none = [&](const FilterBlock& filter) {
@@ -237,11 +238,11 @@ TEST(FilterBlock, FailsOpen) {
         ASSERT_TRUE(denies_none(FilterBlock::over(Bytes(block).first(at)))) << at << " bytes";
         ASSERT_TRUE(denies_none(FilterBlock::over(Bytes(block).subspan(at + 1)))) << "without " << at + 1 << " bytes";
       }
-      // Another hash.
+      // Under another hash.
       EXPECT_NE(FilterBlock::over(block, {.hasher = Hash(1)}).damage(), "");
       EXPECT_NE(FilterBlock::over(block, {.hasher = KeyedHash({})}).damage(), "");
       EXPECT_TRUE(denies_none(FilterBlock::over(block, {.hasher = KeyedHash({})})));
-      // A loader that finds nothing, too little, or throws.
+      // With a loader that finds nothing, returns too little, or throws.
       const auto tail = Bytes(block).last(*FilterBlock::tail_bytes(block));
       using Loaded = FilterBlock::Loaded;
       EXPECT_TRUE(denies_none(FilterBlock::lazy(tail, [](auto, auto) { return Loaded(); })));
@@ -253,7 +254,7 @@ TEST(FilterBlock, FailsOpen) {
   }
 }
 
-// A table in another order than that of its bytes: sought in the wrong piece, a key would be denied.
+// A table that is not in bytewise order: a key looked up in the wrong piece would be denied.
 TEST(FilterBlock, KeysOutOfOrderAreNotDenied) {
   auto keys = table_of(7, 300);
   std::ranges::reverse(keys);
@@ -270,7 +271,7 @@ TEST(FilterBlock, OneDigestServesManyTables) {
   const auto keys = table_of(5, 100);
   const auto other = table_of(6, 100);
   const auto first = build({}, keys);
-  const auto second = build({.mode = FilterMode::partitioned, .family = "dense"}, other);
+  const auto second = build({.mode = FilterMode::partitioned, .family = Kind::dense}, other);
   const FilterBlock tables[] = {FilterBlock::over(first), FilterBlock::over(second)};
   for (const std::string& key : keys) {
     const std::uint64_t digest = tables[0].digest_of(bytes_of(key));

@@ -1,7 +1,7 @@
-// Promise: a set of filters answers for each of them what the filter itself answers, whatever the families, hashes a
-// key once, refuses a filter that hashes differently, and reads newest first until the first hit. Would notice: an
-// answer that differs from the filter's own, a mixed set, a read behind the hit, a count that is off.
-#include "perhaps/filter_set.h"
+// Promise: a set of filters answers for each of them as the filter itself does, whatever the families, hashes a key
+// once, refuses a filter that hashes differently, and reads newest first until the first hit. Would notice: an answer
+// that differs from the filter's own, a mixed set, a read after the hit, a wrong count.
+#include "perhaps/engine/filter_set.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ constexpr std::uint64_t kKeys = 500;
 
 std::string key_of(std::uint64_t set, std::uint64_t i) { return std::to_string(set) + ":" + std::to_string(i); }
 
-std::unique_ptr<AnyFilter> filter_of(std::string_view family, std::uint64_t set, const AnyHasher& hasher) {
+std::unique_ptr<AnyFilter> filter_of(Kind family, std::uint64_t set, const AnyHasher& hasher) {
   auto builder = make_builder(family, {.keys = kKeys, .fpr = 0.05}, hasher);
   EXPECT_TRUE(builder);
   auto lanes = (*builder)->lanes(1);
@@ -32,11 +32,11 @@ std::unique_ptr<AnyFilter> filter_of(std::string_view family, std::uint64_t set,
   return *std::move(filter);
 }
 
-// Of every family, over and over.
+// Filters of every family in turn.
 std::vector<std::unique_ptr<AnyFilter>> many_filters(std::size_t count, const AnyHasher& hasher = Hash(3)) {
   std::vector<std::unique_ptr<AnyFilter>> filters;
   for (std::size_t i = 0; i < count; ++i)
-    filters.push_back(filter_of(families()[i % families().size()].name, i, hasher));
+    filters.push_back(filter_of(families()[i % families().size()].kind, i, hasher));
   return filters;
 }
 
@@ -46,9 +46,9 @@ TEST(FilterSet, AnswersAsEachFilterDoes) {
     FilterSet set;
     for (const auto& filter : filters) ASSERT_TRUE(set.add(*filter));
     std::vector<std::uint64_t> answers(set.words());
-    std::vector<std::string> asked;
-    for (std::uint64_t i = 0; i < 200; ++i) asked.push_back(key_of(i % (2 * count), i));
-    for (const std::string& key : asked) {
+    std::vector<std::string> keys;
+    for (std::uint64_t i = 0; i < 200; ++i) keys.push_back(key_of(i % (2 * count), i));
+    for (const std::string& key : keys) {
       set.may_contain(bytes_of(key), answers);
       for (std::size_t f = 0; f < count; ++f) {
         ASSERT_EQ(answers[f / 64] >> f % 64 & 1, filters[f]->may_contain(bytes_of(key))) << key << " in " << f;
@@ -56,7 +56,7 @@ TEST(FilterSet, AnswersAsEachFilterDoes) {
       EXPECT_EQ(count % 64 == 0 ? 0 : answers.back() >> count % 64, 0);
     }
     std::vector<Bytes> batch;
-    for (std::size_t i = 0; i < kBatch; ++i) batch.push_back(bytes_of(asked[i]));
+    for (std::size_t i = 0; i < kBatch; ++i) batch.push_back(bytes_of(keys[i]));
     std::vector<std::uint64_t> columns(count);
     set.may_contain(batch, columns);
     for (std::size_t f = 0; f < count; ++f) EXPECT_EQ(columns[f], filters[f]->may_contain(batch)) << f;
@@ -82,7 +82,7 @@ TEST(FilterSet, ReadsNewestFirstAndStopsAtTheFirstHit) {
   ReadCounters counters(set.size());
   LevelCounts expected[30];
   for (std::uint64_t i = 0; i < 400; ++i) {
-    const std::uint64_t home = i % 40;  // from 30 on: nowhere
+    const std::uint64_t home = i % 40;  // 30 and above: in no filter
     const std::string key = key_of(home, i);
     std::vector<std::size_t> read;
     const std::size_t found = set.find(bytes_of(key), counters, [&](std::size_t f, std::uint64_t& bytes) {

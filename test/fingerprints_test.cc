@@ -1,14 +1,14 @@
 // Promise: xor and binary fuse filters in the bytes of xor_singleheader are built from any set of keys, packed and
-// unpacked into each other's bytes, read with Go's header too, and refused as soon as their length and their header
-// disagree. Would notice: a lost key at some small size, a rank that is off by one at the end of a bitmap, a plain file
-// that was cut and is taken for a packed one, a header whose flipped bit changes the answers.
+// unpacked into each other's bytes, also read with Go's header, and refused if their length and their header disagree.
+// Would notice: a lost key at some small size, a rank that is off by one at the end of a bitmap, a truncated plain file
+// that is read as a packed one, a header in which a flipped bit changes the answers.
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <cstring>
 
 #include "hash/fnv.h"
-#include "perhaps/format.h"
+#include "perhaps/format/format.h"
 #include "support/statistics.h"
 
 namespace perhaps::format {
@@ -66,8 +66,8 @@ TEST(Fingerprints, EverySizeHasAllItsKeysInBothForms) {
   }
 }
 
-TEST(Fingerprints, FarAwayTheyAnswerAsNearby) {
-  // Larger than any L2 cache we know, so that the batches look ahead; alone, a key is asked the same way.
+TEST(Fingerprints, PrefetchedBatchesAnswerLikeSingleLookups) {
+  // Larger than any L2 cache we know, so that batches prefetch.
   const Codec& codec = *find("fuse16");
   const Keys keys(1'500'000);
   const Keys others(100'000, 1);
@@ -112,13 +112,13 @@ TEST(Fingerprints, PackingAndUnpackingGiveTheBytesOfBuilding) {
   }
 }
 
-TEST(Fingerprints, WithoutAKeyOnlyXorCannotBe) {
+TEST(Fingerprints, OnlyXorNeedsAKey) {
   EXPECT_FALSE(find("xor8")->build({}, Params(*find("xor8"))));
   const Buffer bytes = built(*find("fuse8"), {}, false);
   const Keys keys(65536);
   const auto opened = open({.bytes = bytes});
   ASSERT_TRUE(opened);
-  // Zeros everywhere, so that a key with the fingerprint 0 is perhaps there: n = 65,536, p = 1/256, z = 5.
+  // All slots are zero, so keys with the fingerprint 0 answer *perhaps*: n = 65,536, p = 1/256, z = 5.
   EXPECT_NEAR(static_cast<double>(found(*opened->whole, keys.views)), 256, 5 * 16);
 }
 
@@ -141,7 +141,7 @@ TEST(Fingerprints, GosHeaderIsReadAndNotWritten) {
   }
 }
 
-TEST(Fingerprints, FourBytesTooManyAreTheWritersOwn) {
+TEST(Fingerprints, FourExtraBytesOfTheWriterAreAccepted) {
   const Keys keys(50);
   Buffer bytes = built(*find("fuse16"), keys.views, false);
   bytes.resize(bytes.size() + 4);
@@ -152,7 +152,7 @@ TEST(Fingerprints, FourBytesTooManyAreTheWritersOwn) {
   EXPECT_FALSE(open({.bytes = bytes}));
 }
 
-TEST(Fingerprints, EveryCutIsSeen) {
+TEST(Fingerprints, EveryTruncationIsNoticed) {
   for (const std::size_t n : {1, 2, 3, 5, 7, 20, 100, 400}) {
     const Keys keys(n);
     for (const std::string_view name : kNames) {
@@ -169,8 +169,8 @@ TEST(Fingerprints, EveryCutIsSeen) {
   }
 }
 
-// Seed and number of keys are the bytes that nothing else in a file depends on.
-TEST(Fingerprints, EveryFlippedLengthIsSeen) {
+// Only the seed and the number of keys are independent of everything else in a file.
+TEST(Fingerprints, EveryFlippedLengthIsNoticed) {
   for (const std::size_t n : {2, 7, 100, 1000}) {
     const Keys keys(n);
     for (const std::string_view name : kNames) {
@@ -190,7 +190,7 @@ TEST(Fingerprints, EveryFlippedLengthIsSeen) {
   }
 }
 
-TEST(Fingerprints, ThePackedBitmapIsSeenToBeFlipped) {
+TEST(Fingerprints, EveryFlippedBitOfThePackedBitmapIsNoticed) {
   const Keys keys(100);
   for (const std::string_view name : kNames) {
     const Codec& codec = *find(name);

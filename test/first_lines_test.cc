@@ -1,4 +1,4 @@
-// Promise: the first lines a newcomer writes are short and do what they look like. Would notice: an API that grew.
+// Promise: the first lines a newcomer writes are short and do what they seem to do. Would notice: an API that grew.
 #include <gtest/gtest.h>
 
 #include "perhaps/line_bloom.h"

@@ -1,10 +1,17 @@
-// Promise: owners, views, spans and shared views are one filter seen four ways; they copy, move and refuse as values
-// do. Would notice: a view that outlives an assignment wrongly, a copy that shares bits, a shape that is accepted
-// without the bytes for it.
+// Promise: owners, views, spans and shared handles are four ways to access one filter; they copy and move like values.
+// Would notice: a view that is wrong after an assignment, a copy that shares bits, a shape that is accepted without
+// the bytes for it.
 #include "perhaps/flat.h"
 
 #include <set>
 
+#include "perhaps/counting_bloom.h"
+#include "perhaps/cuckoo.h"
+#include "perhaps/fuse.h"
+#include "perhaps/quotient.h"
+#include "perhaps/ribbon.h"
+#include "perhaps/window.h"
+#include "support/kernels.h"
 #include "support/no_false_negatives.h"
 
 namespace perhaps::test {
@@ -32,7 +39,7 @@ struct Values : ::testing::Test {
 };
 TYPED_TEST_SUITE(Values, FamiliesAndHashers, FamilyNames);
 
-TYPED_TEST(Values, CopiesAreApart) {
+TYPED_TEST(Values, CopiesAreIndependent) {
   auto original = TestFixture::of(0, 500);
   const auto before = original;
   auto copy = original;
@@ -104,15 +111,14 @@ TYPED_TEST(Values, InsertSaysWhetherTheKeyLookedNew) {
   }
 }
 
-// The same bytes by every way in.
-TYPED_TEST(Values, EveryWayInWritesTheSameBytes) {
+TYPED_TEST(Values, EveryKindOfInsertWritesTheSameBytes) {
   const auto hasher = hasher_of<typename TypeParam::hasher_type>(8);
   const auto keys = keys_of(kIntegerPatterns[0], 2000);
   const auto digests = digests_of(hasher, keys);
   const auto shape = TypeParam::Shape::for_keys({.keys = 2000, .fpr = 0.01});
   std::vector<std::byte> wanted(shape.bytes());
   for (const auto& d : digests) set_all(shape, wanted, d.value);
-  for (std::uint64_t turn = 0; turn < 5 * kernel::rows().size(); ++turn) {
+  for (std::uint64_t turn = 0; turn < 5 * kernel::instruction_sets().size(); ++turn) {
     TypeParam filter(shape, hasher);
     insert_somehow(filter, std::span<const std::uint64_t>(keys), std::span(digests), turn);
     EXPECT_TRUE(same_bytes(filter.bytes(), wanted)) << turn;
@@ -155,7 +161,7 @@ TEST(FlatShared, NeedsWholeAlignedWords) {
   EXPECT_FALSE(BloomShared::over(std::span(table).first(13), shape));
 }
 
-// Past the end of the answers nothing is written, and unused bits of the last word are 0.
+// Nothing is written past the end of the answers, and unused bits of the last word are 0.
 TEST(FlatColumn, WritesTheWordsItNeedsAndNoMore) {
   LineBloom filter({.keys = 1000, .fpr = 0.01});
   const auto keys = keys_of(kIntegerPatterns[1], 130);
@@ -167,8 +173,8 @@ TEST(FlatColumn, WritesTheWordsItNeedsAndNoMore) {
   EXPECT_EQ(answers[0], UINT64_MAX);
 }
 
-// What must not compile: a filter under a secret that nobody chose, an owner or a span assigned through what it derives
-// from (its table would no longer be its memory), a key mistaken for a digest, a span of bytes mistaken for a column.
+// What must not compile: a keyed filter without a secret, an owner or a span assigned through its base class (its table
+// would no longer be its own memory), a key mistaken for a digest, a span of bytes mistaken for a column.
 template <class F>
 concept MadeWithoutSecret = requires {
   F(Request{.keys = 1});
@@ -187,6 +193,103 @@ static_assert(std::is_convertible_v<LineBloom&, LineBloomView> && std::is_conver
 static_assert(!std::is_convertible_v<const LineBloom&, LineBloomSpan>);
 static_assert(std::is_trivially_copyable_v<LineBloomView> && std::is_trivially_copyable_v<LineBloomSpan>);
 static_assert(!TakesBareWord<LineBloom>);
+// Nor a view, a span or the bytes of an owner that is gone with the expression.
+template <class F>
+concept LendsItsBytes = requires(F f) {
+  std::forward<F>(f).bytes();
+};
+template <class F>
+concept LendsAView = requires(F f) {
+  std::forward<F>(f).view();
+};
+template <class F>
+concept LendsASpan = requires(F f) {
+  std::forward<F>(f).span();
+};
+template <class F>
+concept LendsItselfToThreads = requires(F f) {
+  std::forward<F>(f).shared();
+};
+template <class F>
+concept LendsToWriters = requires(F f) {
+  std::forward<F>(f).writable_bytes();
+};
+template <class Owner>
+constexpr bool kLendsOnlyWithAName =
+    std::is_convertible_v<Owner&, typename Owner::View>&& std::is_convertible_v<const Owner&, typename Owner::View> &&
+    !std::is_convertible_v<Owner, typename Owner::View> && !std::is_convertible_v<const Owner, typename Owner::View> &&
+    LendsItsBytes<Owner&> && !LendsItsBytes<Owner> && LendsAView<Owner&> && !LendsAView<Owner>;
+static_assert(kLendsOnlyWithAName<LineBloom> && kLendsOnlyWithAName<BlockBloom> && kLendsOnlyWithAName<Bloom>);
+static_assert(kLendsOnlyWithAName<CountingBloom> && kLendsOnlyWithAName<Cuckoo> && kLendsOnlyWithAName<Quotient>);
+static_assert(kLendsOnlyWithAName<Window> && kLendsOnlyWithAName<Fuse> && kLendsOnlyWithAName<Ribbon>);
+static_assert(LendsASpan<LineBloom&> && !LendsASpan<LineBloom> && LendsToWriters<LineBloom&>);
+static_assert(LendsItselfToThreads<LineBloom&> && !LendsItselfToThreads<LineBloom> && !LendsToWriters<LineBloom>);
+
+// An owner that was moved from: every answer is *perhaps*, one by one and in batches near and far, with every kernel;
+// keys change nothing; it can be copied, viewed and assigned to.
+template <class F>
+struct MovedFrom : ::testing::Test {
+  static F full() {
+    const auto keys = keys_of(kIntegerPatterns[1], 1000);
+    const std::span<const std::uint64_t> column(keys);
+    if constexpr (requires { F::build(column, Request{}); }) {
+      return *F::build(column, {.fpr = 0.01});
+    } else {
+      F filter({.keys = 1000, .fpr = 0.01});
+      for (const std::uint64_t key : keys) filter.insert(key);
+      return filter;
+    }
+  }
+  static void expect_perhaps(const F& filter) {
+    using L = typename F::layout;
+    std::vector<std::uint64_t> digests(200);
+    for (std::size_t i = 0; i < digests.size(); ++i) digests[i] = Stream{7}.at(i);
+    digests[0] = 0, digests[1] = UINT64_MAX;
+    for (const std::uint64_t h : digests) {
+      ASSERT_TRUE(L::template may_contain<detail::isa::Portable>(filter.shape(), filter.bytes().data(), h));
+      ASSERT_TRUE(L::template may_contain<detail::isa::Here>(filter.shape(), filter.bytes().data(), h));
+      L::prefetch(filter.shape(), filter.bytes().data(), h);
+    }
+    with_every_kernel([&](const kernel::InstructionSet& set) {
+      for (const bool ahead : {false, true}) {
+        std::vector<std::uint64_t> answers(4);
+        detail::query_batch<L>(filter.shape(), filter.bytes().data(),
+                               {.words = digests.data(), .count = digests.size(), .ahead = ahead}, answers.data());
+        ASSERT_EQ(answers, (std::vector<std::uint64_t>{UINT64_MAX, UINT64_MAX, UINT64_MAX, 0xff})) << set.name;
+      }
+    });
+    EXPECT_TRUE(filter.may_contain("a key"));
+    EXPECT_EQ(filter.bytes().size(), filter.byte_size());
+    EXPECT_LE(filter.byte_size(), 256u);
+    EXPECT_TRUE(filter.shape().valid());
+  }
+};
+using Owners = ::testing::Types<LineBloom, BlockBloom, Bloom, CountingBloom, Cuckoo, Quotient, Window, Fuse, Ribbon>;
+TYPED_TEST_SUITE(MovedFrom, Owners);
+
+TYPED_TEST(MovedFrom, AnswersPerhapsToEverything) {
+  TypeParam from = TestFixture::full();
+  const TypeParam to = std::move(from);
+  TestFixture::expect_perhaps(from);
+  const TypeParam copy = from;
+  TestFixture::expect_perhaps(copy);
+  EXPECT_TRUE(from.view().may_contain(42));
+  if constexpr (requires { from.insert(42); }) {
+    const std::vector<std::uint64_t> keys = {1, 2, 3};
+    EXPECT_EQ(from.insert(42), Inserted::present);
+    static_cast<void>(from.insert(std::span<const std::uint64_t>(keys)));
+    from.clear();
+    EXPECT_TRUE(from.writable_bytes().empty());
+    TestFixture::expect_perhaps(from);
+  }
+  if constexpr (requires { from.erase(42); }) {
+    EXPECT_EQ(from.erase(42), Erased::kept);
+  }
+  from = to;
+  EXPECT_EQ(from.byte_size(), to.byte_size());
+  EXPECT_TRUE(same_bytes(from.bytes(), to.bytes()));
+}
+
 static_assert(InsertsColumnOf<LineBloom, std::uint64_t> && InsertsColumnOf<LineBloom, const std::string_view>);
 static_assert(!InsertsColumnOf<LineBloom, const std::uint8_t>);
 

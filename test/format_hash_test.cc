@@ -1,6 +1,7 @@
-// Promise: foreign hashes are those of the systems, for every length of key, also where a system bends a known one.
-// Would notice: one bit of one of them, at lengths 0 to 300 and some thousands (test/golden/hashes.json, whose values
-// were made by the systems' own libraries or confirmed by their filters), and at the published test vectors.
+// Promise: foreign hashes equal those of the systems, for every key length, including the systems' variants of known
+// hashes. Would notice: one wrong bit in one of them, at lengths 0 to 300 and some thousands (test/golden/hashes.json,
+// whose values were made by the systems' own libraries or confirmed by their filters), and in the published test
+// vectors.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -36,7 +37,7 @@ std::string hex128(Murmur128 h) { return hex64(h.first) + " " + hex64(h.second);
 
 constexpr std::uint64_t kRedisBloomSeed = 0xc6a4a7935bd1e995u;
 
-// One a column of the file.
+// One per column of the file.
 const std::map<std::string, std::function<std::string(Bytes)>> kColumns = {
     {"cassandra_murmur3", [](Bytes key) { return hex128(murmur3_x64_128_cassandra(key)); }},
     {"farmhash_fingerprint32_rust", [](Bytes key) { return hex32(farmhash_fingerprint32(key)); }},
@@ -73,7 +74,7 @@ class FormatHash : public testing::TestWithParam<std::string> {
   }
 };
 
-TEST_P(FormatHash, IsThatOfTheSystem) {
+TEST_P(FormatHash, EqualsThatOfTheSystem) {
   const auto& hash = kColumns.at(GetParam());
   ASSERT_GE(rows().size(), 300u);
   ASSERT_EQ(rows().front().size(), kColumns.size() + 1) << "a column of the file is not checked";
@@ -104,7 +105,7 @@ TEST_F(FormatHash, TwiceIsTheKeyAndTheKeyWithOneByteMore) {
 }
 
 // Widely published values of the 32-bit MurmurHash3.
-TEST(Murmur3, OfThirtyTwoBits) {
+TEST(Murmur3, PublishedValuesOf32Bits) {
   EXPECT_EQ(murmur3_x86_32({}, 0), 0u);
   EXPECT_EQ(murmur3_x86_32({}, 1), 0x514e28b7u);
   EXPECT_EQ(murmur3_x86_32({}, 0xffffffff), 0x81f16f39u);
@@ -118,15 +119,16 @@ TEST(Murmur3, OfThirtyTwoBits) {
 }
 
 // From the self-test at the end of lookup3.c.
-TEST(Lookup3, OfTheSelfTest) {
+TEST(Lookup3, ValuesOfTheSelfTest) {
   EXPECT_EQ(lookup3({}, 0), 0xdeadbeefu);
   EXPECT_EQ(lookup3({}, 0xdeadbeef), 0xbd5b7ddeu);
   EXPECT_EQ(lookup3(bytes_of("Four score and seven years ago"), 0), 0x17770551u);
   EXPECT_EQ(lookup3(bytes_of("Four score and seven years ago"), 1), 0xcd628161u);
 }
 
-// Worked out apart from this code, from the description: there is no file of Hadoop itself here. "abcd" has no tail.
-TEST(Murmur2, OfHadoop) {
+// Computed from the description, independently of this code: there is no file written by Hadoop here. "abcd" has no
+// tail.
+TEST(Murmur2, HadoopsVariant) {
   EXPECT_EQ(murmur2_hadoop(bytes_of("abcd"), 0), 0x26873021u);
   EXPECT_EQ(murmur2_hadoop(bytes_of("hello"), 0), 0xe56129cbu);
   EXPECT_EQ(murmur2_hadoop(bytes_of("hello"), 1), 0xa631918eu);

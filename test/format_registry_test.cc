@@ -1,10 +1,11 @@
-// Every codec of the registry, by the same walk.
+// The same tests for every codec of the registry.
 //
-// Promises: what a codec builds it opens, without a false negative, and answers alike alone and in batches; its files
-// are recognised as its own or not at all, never as another's. Damaged anywhere, a file is refused by name and fact or
-// opens, and never reads out of range; inside an engine, damage that is seen never becomes a *no*. Each codec has a
-// page whose example is rebuilt byte for byte, and files named by their defect. Would notice: a codec that trusts a
-// length, that forgets the engine's side of damaged(), whose sniff is too generous, or whose page is out of date.
+// Promises: a codec opens what it builds, without a false negative, with the same answers in single lookups and
+// batches; its files are recognised as its own or not at all, never as those of another codec. A file that is damaged
+// anywhere is refused by name and fact or opens, and is never read out of range; inside an engine, detected damage
+// never becomes a *no*. Each codec has a page whose example is rebuilt byte for byte, and files named after their
+// defect. Would notice: a codec that trusts a length, that does not fail open inside an engine, whose sniff is too
+// permissive, or whose page is out of date.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,11 +16,11 @@
 #include <set>
 
 #include "conformance/rebuild.h"
-#include "perhaps/format.h"
+#include "perhaps/format/format.h"
 
 namespace perhaps::format {
 
-// How gtest names a parameter.
+// The name that gtest gives to a parameter.
 inline void PrintTo(const Codec* codec, std::ostream* out) { *out << codec->name; }
 
 namespace {
@@ -57,7 +58,7 @@ std::vector<Buffer> binary_keys(std::size_t count) {
   return keys;
 }
 
-// A file of the codec's own, and keys that are in it.
+// A file in the format of the codec, and keys that it holds.
 struct Sample {
   std::string name;
   Params params;
@@ -65,7 +66,7 @@ struct Sample {
   Buffer bytes;
 };
 
-// What a system itself leaves out: its filters answer *no* for it.
+// Keys that a system itself leaves out: its filters answer *no* for them.
 bool left_out(const Codec& codec, const Buffer& key) { return codec.name == "datasketches" && key.empty(); }
 // Key sets that a system itself refuses.
 bool refuses(const Codec& codec, const std::vector<Buffer>& keys) {
@@ -73,13 +74,13 @@ bool refuses(const Codec& codec, const std::vector<Buffer>& keys) {
   return codec.name == "hadoop" && std::ranges::any_of(keys, [](const Buffer& key) { return key.empty(); });
 }
 
-// A Ribbon policy of RocksDB writes Bloom filters of few keys, and its readers look at the trailer only.
+// A Ribbon policy of RocksDB writes Bloom filters for few keys, and its readers go by the trailer only.
 bool is_blob_of_rocksdb(std::string_view name) { return name.starts_with("rocksdb-") && name != "rocksdb-table"; }
 bool alike(std::string_view a, std::string_view b) {
   return a == b || (is_blob_of_rocksdb(a) && is_blob_of_rocksdb(b));
 }
 
-// The initial parameters, and each word and flag changed by itself.
+// The initial parameters, and each word and flag changed one at a time.
 std::vector<std::pair<std::string, Params>> variants(const Codec& codec) {
   std::vector<std::pair<std::string, Params>> result;
   result.emplace_back("", Params(codec));
@@ -170,7 +171,7 @@ std::vector<Sample> samples_of(const Codec& codec) {
   return samples;
 }
 
-// For damage: every variant once, with few keys, and one larger.
+// For the tests of damage: every variant once with few keys, and one with more.
 std::vector<Sample> samples_to_damage(const Codec& codec) {
   std::vector<Sample> samples = samples_of(codec);
   std::erase_if(samples, [&](const Sample& s) {
@@ -180,7 +181,7 @@ std::vector<Sample> samples_to_damage(const Codec& codec) {
   return samples;
 }
 
-std::vector<std::uint64_t> ask(const AnyFilter& filter, std::span<const Buffer> keys) {
+std::vector<std::uint64_t> query(const AnyFilter& filter, std::span<const Buffer> keys) {
   const std::vector<Bytes> views(keys.begin(), keys.end());
   std::vector<std::uint64_t> answers(keys.size() / kBatch + 1);
   filter.may_contain(std::span(views), std::span(answers));
@@ -188,7 +189,7 @@ std::vector<std::uint64_t> ask(const AnyFilter& filter, std::span<const Buffer> 
 }
 
 std::size_t missing_in(const AnyFilter& filter, std::span<const Buffer> keys) {
-  const std::vector<std::uint64_t> answers = ask(filter, keys);
+  const std::vector<std::uint64_t> answers = query(filter, keys);
   std::size_t missing = 0;
   for (std::size_t i = 0; i < keys.size(); ++i) missing += (answers[i / kBatch] >> (i % kBatch) & 1) == 0;
   return missing;
@@ -208,9 +209,9 @@ void expect_named(const Error& error, const Codec& codec, const std::string& nam
   EXPECT_TRUE(error.detail.starts_with(std::string(codec.name) + ": ")) << name << ": " << error.detail;
 }
 
-// Opens what may be damaged, as a tool and as an engine would. Returns whether the damage was seen.
+// Opens bytes that may be damaged, as a tool and as an engine would. Returns whether damage was detected.
 bool survive(const Codec& codec, const Sample& sample, const Buffer& bytes, const std::string& what) {
-  // No capacity behind its end: the address sanitizer sees one step too far.
+  // No spare capacity, so that AddressSanitizer detects any access past the end.
   const Buffer exact(bytes.begin(), bytes.end());
   const std::string name = sample.name + ", " + what;
   const auto strict = codec.open({.bytes = exact, .file_name = {}, .on_damage = OnDamage::error}, sample.params);
@@ -219,15 +220,16 @@ bool survive(const Codec& codec, const Sample& sample, const Buffer& bytes, cons
   if (!lenient) return true;
   if (!strict) {
     expect_named(strict.error(), codec, name);
-    EXPECT_EQ(missing_in(*lenient->whole, sample.keys), 0u) << name << ": seen, and yet a key is answered no";
+    EXPECT_EQ(missing_in(*lenient->whole, sample.keys), 0u)
+        << name << ": damage was detected, yet a key is answered no";
     return true;
   }
-  EXPECT_EQ(ask(*strict->whole, sample.keys), ask(*lenient->whole, sample.keys)) << name;
+  EXPECT_EQ(query(*strict->whole, sample.keys), query(*lenient->whole, sample.keys)) << name;
   for (const Entry& entry : strict->entries) {
     EXPECT_LE(entry.offset, bytes.size()) << name;
     EXPECT_LE(entry.size, bytes.size() - entry.offset) << name;
   }
-  if (strict->seek != nullptr) ask(*strict->seek, sample.keys);
+  if (strict->seek != nullptr) query(*strict->seek, sample.keys);
   return false;
 }
 
@@ -257,20 +259,20 @@ TEST_P(EveryCodec, OpensWhatItBuilds) {
 }
 
 TEST_P(EveryCodec, AnswersAlikeAloneAndInBatches) {
-  std::vector<Buffer> asked = text_keys(200);
-  for (const Buffer& key : binary_keys(137)) asked.push_back(key);
+  std::vector<Buffer> keys = text_keys(200);
+  for (const Buffer& key : binary_keys(137)) keys.push_back(key);
   for (const Sample& sample : samples_of(codec())) {
     const auto opened = codec().open({.bytes = sample.bytes}, sample.params);
     ASSERT_TRUE(opened) << sample.name;
     for (const AnyFilter* filter : {opened->whole.get(), opened->seek.get()}) {
       if (filter == nullptr) continue;
-      const std::vector<std::uint64_t> column = ask(*filter, asked);
-      for (std::size_t i = 0; i < asked.size(); ++i) {
-        ASSERT_EQ(filter->may_contain(Bytes(asked[i])), (column[i / kBatch] >> (i % kBatch) & 1) != 0)
+      const std::vector<std::uint64_t> column = query(*filter, keys);
+      for (std::size_t i = 0; i < keys.size(); ++i) {
+        ASSERT_EQ(filter->may_contain(Bytes(keys[i])), (column[i / kBatch] >> (i % kBatch) & 1) != 0)
             << sample.name << ", key " << i;
       }
-      for (std::size_t from = 0; from < asked.size(); from += kBatch) {
-        const auto part = std::span(asked).subspan(from, std::min(kBatch, asked.size() - from));
+      for (std::size_t from = 0; from < keys.size(); from += kBatch) {
+        const auto part = std::span(keys).subspan(from, std::min(kBatch, keys.size() - from));
         const std::vector<Bytes> views(part.begin(), part.end());
         ASSERT_EQ(filter->may_contain(std::span(views)), column[from / kBatch]) << sample.name;
       }
@@ -279,11 +281,11 @@ TEST_P(EveryCodec, AnswersAlikeAloneAndInBatches) {
   }
 }
 
-TEST_P(EveryCodec, IsTakenForNoOther) {
+TEST_P(EveryCodec, IsNotMistakenForAnother) {
   for (const Sample& sample : samples_of(codec())) {
     const auto found = detect({.bytes = sample.bytes});
     if (found) {
-      EXPECT_TRUE(alike((*found)->name, codec().name)) << sample.name << " is taken for " << (*found)->name;
+      EXPECT_TRUE(alike((*found)->name, codec().name)) << sample.name << " is mistaken for " << (*found)->name;
       continue;
     }
     const std::string& why = found.error().detail;
@@ -299,8 +301,8 @@ TEST_P(EveryCodec, DescribesItself) {
     const Description d = opened->whole->describe();
     expect_sane(d, sample.name);
     EXPECT_TRUE(alike(d.format, codec().name)) << sample.name << " describes itself as " << d.format;
-    // Sized for their keys, by default to some percent at most; but asked without an index, a filter block is all of
-    // its windows at once.
+    // The files are sized for their keys, by default to a few percent at most; but without an index, a lookup in a
+    // filter block queries all of its windows.
     if (sample.keys.size() == 1000) {
       EXPECT_LT(d.fpr, codec().name == "leveldb-filterblock" ? 0.5 : 0.2) << sample.name;
     }
@@ -344,14 +346,14 @@ TEST_P(EveryCodec, SurvivesAnything) {
   for (int round = 0; round < 3000; ++round) {
     Buffer bytes(random() % (round % 2 == 0 ? 40 : 400));
     for (std::byte& b : bytes) b = static_cast<std::byte>(random());
-    // Small numbers are what lengths and counts look like.
+    // Small numbers look like lengths and counts.
     if (round % 3 == 0) {
       for (std::byte& b : bytes) b &= random() % 4 == 0 ? std::byte{0x0f} : std::byte{0};
     }
     survive(codec(), nothing, bytes, "seed 20260101, round " + std::to_string(round));
     if (HasFailure()) return;
   }
-  // The true beginning and end around something else.
+  // A real beginning and end with something else between them.
   for (const Sample& sample : samples_to_damage(codec())) {
     for (int round = 0; round < 200; ++round) {
       Buffer bytes = sample.bytes;
@@ -371,7 +373,7 @@ TEST_P(EveryCodec, HasSaneParameters) {
   std::set<std::string_view> names;
   std::set<Param::Means> meanings;
   for (const Param& param : codec().params) {
-    EXPECT_TRUE(names.insert(param.name).second) << param.name << " twice";
+    EXPECT_TRUE(names.insert(param.name).second) << param.name << " appears twice";
     EXPECT_FALSE(param.summary.empty()) << param.name;
     EXPECT_TRUE(param.type == Param::Type::word || param.words.empty()) << param.name;
     if (param.means != Param::Means::itself) {
@@ -386,9 +388,9 @@ TEST_P(EveryCodec, HasSaneParameters) {
 
 // --- test/corrupt/<codec>/<defect>.refused and .invisible
 
-TEST_P(EveryCodec, RefusesWhatIsNamedByItsDefect) {
+TEST_P(EveryCodec, RefusesTheFilesNamedAfterTheirDefect) {
   const fs::path folder = fs::path(PERHAPS_TEST_DATA) / "corrupt" / codec().name;
-  ASSERT_TRUE(fs::is_directory(folder)) << "no files named by their defect: " << folder;
+  ASSERT_TRUE(fs::is_directory(folder)) << "no files named after their defect: " << folder;
   const std::vector<Buffer> keys = text_keys(100);
   std::size_t count = 0;
   for (const auto& file : fs::directory_iterator(folder)) {

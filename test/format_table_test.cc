@@ -1,6 +1,6 @@
-// Promise: an index finds the piece of a table that a lookup of a key would go to, whatever the restarts and however
-// much the keys share; Snappy blocks are read as described; hostile blocks neither crash nor take memory.
-// Would notice: any piece that differs from the first separator not less than the key, found by comparing whole keys.
+// Promise: an index finds the piece of a table for a lookup of a key, whatever the restarts and however much the keys
+// share; Snappy blocks are read as specified; hostile blocks neither crash the reader nor make it allocate.
+// Would notice: any piece other than that of the first separator not less than the key, found by comparing whole keys.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Separator {
   std::uint64_t packed = 0;
 };
 
-// As both engines write it; a run of `interval` entries shares prefixes.
+// A block as both engines write it; a run of `interval` entries shares prefixes.
 Buffer index_block(const std::vector<Separator>& keys, std::size_t interval, IndexValues values, bool internal) {
   Writer out;
   std::vector<std::uint32_t> restarts;
@@ -128,7 +128,7 @@ TEST(TableIndex, NoBytesCanHarmIt) {
   }
 }
 
-// Keys that share all but one byte, each 64 KiB long: whole they would take 6 GiB.
+// Keys of 64 KiB that share all but one byte: expanded they would take 6 GiB.
 TEST(TableIndex, TakesNoMoreMemoryThanTheBlock) {
   Writer out;
   const std::string first(1 << 16, 'k');
@@ -153,24 +153,24 @@ TEST(Snappy, ReadsLiteralsAndCopies) {
   using namespace std::string_literals;
   EXPECT_EQ(plain("\x00"s), "");
   EXPECT_EQ(plain("\x03\x08xyz"s), "xyz");
-  // A copy of 6 at offset 2 reaches into what it writes.
+  // A copy of 6 bytes at offset 2 overlaps its own output.
   EXPECT_EQ(plain("\x08\x04xy\x09\x02"s), "xyxyxyxy");
   EXPECT_EQ(plain("\x05\x04xy\x0a\x02\x00"s), "xyxyx");
   EXPECT_EQ(plain("\x05\x04xy\x0b\x02\x00\x00\x00"s), "xyxyx");
-  // 61 bytes of literal, with its length in a byte of its own.
+  // A literal of 61 bytes, with its length in a separate byte.
   EXPECT_EQ(plain("\x3d\xf0\x3c"s + std::string(61, 'q')), std::string(61, 'q'));
 }
 
-TEST(Snappy, RefusesWhatIsNone) {
+TEST(Snappy, RefusesInvalidBlocks) {
   using namespace std::string_literals;
   EXPECT_EQ(plain(""s), std::nullopt);
-  EXPECT_EQ(plain("\xff\xff\xff\xff\xff\xff\xff\xff\x7f"s), std::nullopt) << "a size that nothing expands to";
-  EXPECT_EQ(plain("\x03\x08xy"s), std::nullopt) << "ends in a literal";
+  EXPECT_EQ(plain("\xff\xff\xff\xff\xff\xff\xff\xff\x7f"s), std::nullopt) << "a size beyond any expansion";
+  EXPECT_EQ(plain("\x03\x08xy"s), std::nullopt) << "ends inside a literal";
   EXPECT_EQ(plain("\x02\x08xyz"s), std::nullopt) << "more than promised";
   EXPECT_EQ(plain("\x04\x08xyz"s), std::nullopt) << "less than promised";
   EXPECT_EQ(plain("\x08\x04xy\x09\x03"s), std::nullopt) << "a copy from before the start";
   EXPECT_EQ(plain("\x08\x04xy\x09\x00"s), std::nullopt) << "a copy of itself";
-  EXPECT_EQ(plain("\x08\x04xy\x0a\x02"s), std::nullopt) << "ends in an offset";
+  EXPECT_EQ(plain("\x08\x04xy\x0a\x02"s), std::nullopt) << "ends inside an offset";
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
-// Promise: the rate of false positives is what the model of the layout says, for small filters and large, and so are
-// the estimate of the number of keys and the condition of a filter. Would notice: probes that are not independent, a
-// model that is the textbook's. Seeds are 1, 2, ..; each row prints n and its distance from the model in standard
-// errors.
+// Promise: the false-positive rate, the estimate of the number of keys and the condition of a filter match the model of
+// the layout, for small and large filters. Would notice: probes that are not independent, a model that is only the
+// textbook formula. Seeds are 1, 2, ..; each row prints n and its distance from the model in standard errors.
 #include "support/statistics.h"
 
 namespace perhaps::test {
@@ -12,7 +11,7 @@ struct Row {
   typename F::Shape shape;
   std::uint64_t keys;
   std::uint64_t filters;
-  std::uint64_t questions;
+  std::uint64_t queries;
 };
 
 template <class F>
@@ -49,20 +48,20 @@ template <class F>
 struct Fpr : ::testing::Test {};
 TYPED_TEST_SUITE(Fpr, Families, FamilyNames);
 
-TYPED_TEST(Fpr, IsTheModels) {
+TYPED_TEST(Fpr, MatchesTheModel) {
   for (const auto& row : rows_of<TypeParam>()) {
     const double keys = static_cast<double>(row.keys);
-    const Measured m = measure<TypeParam>(row.shape, row.keys, row.filters, row.questions);
+    const Measured m = measure<TypeParam>(row.shape, row.keys, row.filters, row.queries);
     const double model = row.shape.fpr(keys);
     print_row<TypeParam>(row.shape, row.keys, model, m.fpr.value(), m.fpr.error());
     EXPECT_NEAR(m.fpr.value(), model, kSigmas * m.fpr.error());
-    // The same without the noise of questions: what remains is the filters' own.
+    // The same without the noise of the queries: only the variation between filters remains.
     EXPECT_NEAR(m.condition.value(), model, kSigmas * m.condition.error() + 1e-3 * model);
   }
 }
 
-// From the fill alone. The logarithm of a mean is not the mean of logarithms, so very small filters are a little off:
-// 1 part in 500 allows for it from 1000 keys on.
+// From the fill alone. The logarithm of a mean is not the mean of logarithms, so very small filters are a little off: a
+// tolerance of 1 part in 500 allows for this from 1000 keys on.
 TYPED_TEST(Fpr, EstimatesTheNumberOfKeys) {
   for (const std::uint64_t keys : {1000u, 100'000u}) {
     for (const double fpr : {0.1, 0.01, 1e-4}) {
@@ -74,29 +73,29 @@ TYPED_TEST(Fpr, EstimatesTheNumberOfKeys) {
   }
 }
 
-// The condition of one filter is the rate of that filter: what varies is only the sample of questions.
+// The condition of a filter is the rate of that filter: only the sample of queries varies.
 TYPED_TEST(Fpr, ConditionIsTheRateOfTheseBits) {
-  constexpr std::uint64_t kQuestions = 4'000'000;
-  std::vector<std::uint64_t> answers(kQuestions / kBatch);
+  constexpr std::uint64_t kQueries = 4'000'000;
+  std::vector<std::uint64_t> answers(kQueries / kBatch);
   for (const std::uint64_t keys : {30u, 1000u, 50'000u}) {
     for (const double fpr : {0.3, 0.01, 1e-3}) {
       TypeParam filter(Request{.keys = keys, .fpr = fpr}, hasher_of<typename TypeParam::hasher_type>(keys));
       for (std::uint64_t i = 0; i < keys; ++i) filter.insert(i);
-      const auto questions = random_digests(filter.hasher(), 11, kQuestions);
-      filter.may_contain(std::span(questions), std::span(answers));
-      const double measured = static_cast<double>(count_ones(answers)) / kQuestions;
+      const auto queries = random_digests(filter.hasher(), 11, kQueries);
+      filter.may_contain(std::span(queries), std::span(answers));
+      const double measured = static_cast<double>(count_ones(answers)) / kQueries;
       const double said = condition_of(filter).fpr;
-      EXPECT_NEAR(measured, said, kSigmas * binomial_error(said, kQuestions)) << keys << " keys at " << fpr;
+      EXPECT_NEAR(measured, said, kSigmas * binomial_error(said, kQueries)) << keys << " keys at " << fpr;
     }
   }
 }
 
-// Numbers in use are seldom random: rows of a table, addresses, counters in the upper half.
+// Real numbers are seldom random: rows of a table, addresses, counters in the upper half.
 TYPED_TEST(Fpr, RegularKeysKeepTheModel) {
   for (const IntegerPattern& pattern : kIntegerPatterns) {
     if (std::string_view(pattern.name) == "duplicates") continue;
-    const auto expect = [&](auto shape, std::uint64_t keys, std::uint64_t filters, std::uint64_t questions) {
-      const Measured m = measure<TypeParam>(shape, keys, filters, questions, pattern);
+    const auto expect = [&](auto shape, std::uint64_t keys, std::uint64_t filters, std::uint64_t queries) {
+      const Measured m = measure<TypeParam>(shape, keys, filters, queries, pattern);
       const double model = shape.fpr(static_cast<double>(keys));
       EXPECT_NEAR(m.fpr.value(), model, kSigmas * m.fpr.error()) << pattern.name << ", " << keys << " keys";
       EXPECT_NEAR(m.keys.value(), static_cast<double>(keys), kSigmas * m.keys.error() + static_cast<double>(keys) / 500)
@@ -116,7 +115,7 @@ TYPED_TEST(Fpr, KeyedHashesKeepTheModelToo) {
   EXPECT_NEAR(m.fpr.value(), shape.fpr(1000), kSigmas * m.fpr.error());
 }
 
-// The bar of the default filter: 512 bits hold 50 keys below 0.95 %.
+// The requirement for the default filter: 50 keys in 512 bits, below 0.95 %.
 TEST(FprLine, At10Point24BitsPerKey) {
   const auto shape = LineShape::for_keys({.keys = 1'000'000, .bits_per_key = 10.24});
   const Measured m = measure<LineBloom>(shape, 1'000'000, 10, 1'000'000);
@@ -133,28 +132,28 @@ TEST(FprClassic, EnhancedDoubleHashingIsNearlyIndependent) {
   EXPECT_LE(m.fpr.value() + kSigmas * m.fpr.error(), 1.15 * model);
 }
 
-// The probes of a key are independent of each other: where they are not, one rate of *these* bits and the measured one
-// part. 50 filters x 100,000 questions for each probe count.
+// The probes of a key are independent of each other: otherwise the rate computed from *these* bits and the measured one
+// would differ. 50 filters x 100,000 queries for each probe count.
 TEST(FprLine, ProbesOfBothRoundsAreIndependent) {
-  constexpr std::uint64_t kQuestions = 100'000;
-  std::vector<std::uint64_t> answers(kQuestions / kBatch + 1);
+  constexpr std::uint64_t kQueries = 100'000;
+  std::vector<std::uint64_t> answers(kQueries / kBatch + 1);
   for (std::uint32_t probes = 1; probes <= LineShape::kMaxProbes; ++probes) {
     double measured = 0;
     double said = 0;
     for (std::uint64_t seed = 1; seed <= 50; ++seed) {
       LineBloom filter(LineShape{.lines = 40, .probes = probes});
       filter.insert(std::span<const Digest<Hash>>(random_digests(Hash(), seed, 1000)));
-      const auto questions = random_digests(Hash(), 1000 + seed, kQuestions);
-      filter.may_contain(std::span<const Digest<Hash>>(questions), std::span(answers));
+      const auto queries = random_digests(Hash(), 1000 + seed, kQueries);
+      filter.may_contain(std::span<const Digest<Hash>>(queries), std::span(answers));
       measured += static_cast<double>(count_ones(answers));
-      said += condition_of(filter).fpr * kQuestions;
+      said += condition_of(filter).fpr * kQueries;
     }
     EXPECT_NEAR(measured, said, kSigmas * std::sqrt(said)) << probes << " probes";
   }
 }
 
-// A line of few probes begins at any lane: were it always lane 0, the others would stay empty.
-TEST(FprLine, EveryLaneFillsAlike) {
+// With few probes, a key begins at any lane: if it always began at lane 0, the last lanes would stay empty.
+TEST(FprLine, EveryLaneFillsEqually) {
   for (const std::uint32_t probes : {1u, 3u, 7u, 11u}) {
     LineBloom filter(LineShape{.lines = 1000, .probes = probes});
     for (std::uint64_t i = 0; i < 20'000; ++i) filter.insert(i);

@@ -1,6 +1,6 @@
 // Promise: a fuse filter can be built from every number of keys and from every random set, with few seeds. Would
-// notice: sizes whose geometry is bad (the best-known builder fails for a third of the sets near 11,500 keys), a key
-// that is lost. This is 2 % of test/soak/fuse_soak.cc.
+// notice: sizes with a bad geometry (the best-known builder fails for a third of the sets near 11,500 keys), a lost
+// key. This is 2 % of test/soak/fuse_soak.cc.
 #include "support/fuse_sets.h"
 #include "support/no_false_negatives.h"
 
@@ -15,8 +15,8 @@ TEST(FuseSlow, RandomSets) {
   }
 }
 
-// Every size from 0 to 20,000 (of arity 4 every fourth). A try fails for 5 % of the sets at most: over any 500 sets, 5
-// sigma above that is 10 %.
+// Every size from 0 to 20,000 (every fourth with arity 4). At most 5 % of the tries fail: for 500 sets, 5 sigma above
+// that is 10 %.
 TEST(FuseSlow, EverySize) {
   for (const std::uint32_t arity : {3u, 4u}) {
     const std::uint64_t step = arity == 3 ? 1 : 4;

@@ -1,7 +1,7 @@
-// Promise: a fuse filter is built from any set of keys, at any width and arity, says *perhaps* to all of them and to
-// 2^-bits of the others, has the same bytes however it was built, and bytes that nobody built are refused or harmless.
-// Would notice: a lost key, a rate off its model, a byte that depends on threads, memory or order, a probe outside its
-// table (under the sanitizers).
+// Promise: a fuse filter is built from any set of keys, at any width and arity, answers *perhaps* for all of them and
+// for 2^-bits of the others, and has the same bytes however it was built; bytes that no builder made are refused or
+// harmless. Would notice: a lost key, a rate that differs from the model, a byte that depends on threads, memory or
+// order, a probe outside the table (under the sanitizers).
 #include "perhaps/fuse.h"
 
 #include <numeric>
@@ -19,13 +19,13 @@ namespace {
 static_assert(StaticLayout<FuseLayout> && CheckedLayout<FuseLayout> && !MutableLayout<FuseLayout>);
 static_assert(FlatFilter<Fuse> && FlatFilter<FuseView> && !MutableFilter<Fuse>);
 
-Fuse built(std::span<const Digest<Hash>> digests, const Request& request, const BuildOptions& options = {}) {
+Fuse built(std::span<const Digest<Hash>> digests, const FuseRequest& request, const BuildOptions& options = {}) {
   auto filter = Fuse::build(digests, request, options);
   EXPECT_TRUE(filter) << filter.error().detail;
   return *std::move(filter);
 }
 
-// Written from the text at the head of fuse.h, sharing no line with the code.
+// Written from the first comment of fuse.h, sharing no line with the code.
 bool covers(const FuseShape& s, Bytes table, std::uint64_t h) {
   const auto word = [&](std::uint64_t at, unsigned size) {
     std::uint64_t value = 0;
@@ -57,7 +57,7 @@ bool covers(const FuseShape& s, Bytes table, std::uint64_t h) {
   return sum == 0;
 }
 
-// Every way to ask, of keys and of strangers, is the slow statement of the layout.
+// Every kind of lookup, of present and of absent keys, answers as the slow statement of the layout does.
 void expect_same_answers(const Fuse& filter, std::span<const Digest<Hash>> digests) {
   Unaligned copy(filter.bytes());
   const auto view = FuseView::over(copy.bytes(), filter.shape());
@@ -65,8 +65,10 @@ void expect_same_answers(const Fuse& filter, std::span<const Digest<Hash>> diges
   std::vector<std::uint64_t> near(digests.size() / kBatch + 1), far(near), column(near);
   std::vector<std::uint64_t> words(digests.size());
   for (std::size_t i = 0; i < words.size(); ++i) words[i] = digests[i].value;
-  FuseLayout::query(filter.shape(), filter.bytes().data(), words.data(), words.size(), near.data(), false);
-  FuseLayout::query(filter.shape(), filter.bytes().data(), words.data(), words.size(), far.data(), true);
+  detail::query_batch<FuseLayout>(filter.shape(), filter.bytes().data(),
+                                  {.words = words.data(), .count = words.size(), .ahead = false}, near.data());
+  detail::query_batch<FuseLayout>(filter.shape(), filter.bytes().data(),
+                                  {.words = words.data(), .count = words.size(), .ahead = true}, far.data());
   view->may_contain(digests, column);
   for (std::size_t i = 0; i < digests.size(); ++i) {
     const bool wanted = covers(filter.shape(), filter.bytes(), digests[i].value);
@@ -99,7 +101,7 @@ TEST(Fuse, EveryWidthAndArity) {
   }
 }
 
-// fuse_slow_test goes through all of them.
+// fuse_slow_test tries all of them.
 TEST(Fuse, EverySize) {
   const auto all = random_digests(Hash(), 2, 20'000);
   for (std::uint64_t n = 0; n <= all.size(); n += n < 300 ? 1 : 97) {
@@ -131,7 +133,7 @@ TEST(Fuse, Patterns) {
   for (const auto& d : digests) EXPECT_TRUE(filter->may_contain(d));
 }
 
-// Digests of a stranger's hash, which are not spread: the later seeds are there for them.
+// Digests of a poor hash, which are not spread evenly: the later seeds are for these.
 TEST(Fuse, DigestsThatAreNotSpread) {
   struct Pattern {
     const char* name;
@@ -189,8 +191,8 @@ TEST(Fuse, SameBytesForThreadsMemoryAndOrder) {
   EXPECT_EQ(denied(reference, digests), 0u);
 }
 
-// n = 20 filters of 10,000 keys, 100,000 questions each; 5 sigma.
-TEST(Fuse, RateIsTheModels) {
+// n = 20 filters of 10,000 keys, 100,000 queries each; 5 sigma.
+TEST(Fuse, RateMatchesTheModel) {
   for (const std::uint32_t arity : {3u, 4u}) {
     for (const double fpr : {0.5, 0.1, 0.01, 1e-3}) {
       Mean rate;
@@ -213,7 +215,7 @@ TEST(Fuse, RateIsTheModels) {
 }
 
 TEST(Fuse, ShapesAndRequests) {
-  // Over n * bits at 1e7 keys, all included.
+  // Overhead over n * bits at 1e7 keys, everything included.
   for (const auto& [arity, bar] : {std::pair{3u, 1.14}, std::pair{4u, 1.09}}) {
     for (const std::uint32_t bits : {1u, 8u, 16u, 32u}) {
       const auto shape = FuseShape::for_keys({.keys = 10'000'000, .fpr = std::ldexp(1.0, -int(bits)), .arity = arity});
@@ -256,11 +258,11 @@ TEST(Fuse, ShapesAndRequests) {
   EXPECT_FALSE(FuseShape::from(std::span(good).first(4)));
 }
 
-// Bytes of unknown origin: whatever passes the check can be asked anything.
+// Untrusted bytes: any table that passes the check can be queried with anything.
 TEST(Fuse, HostileBytes) {
-  const auto questions = random_digests(Hash(), 7, 200);
-  std::vector<std::uint64_t> words(questions.size()), answers(4);
-  for (std::size_t i = 0; i < words.size(); ++i) words[i] = questions[i].value;
+  const auto queries = random_digests(Hash(), 7, 200);
+  std::vector<std::uint64_t> words(queries.size()), answers(4);
+  for (std::size_t i = 0; i < words.size(); ++i) words[i] = queries[i].value;
   std::mt19937_64 random(7);
   int passed = 0, refused = 0;
   for (int round = 0; round < 3000; ++round) {
@@ -271,9 +273,9 @@ TEST(Fuse, HostileBytes) {
     const std::uint64_t shards = std::uint64_t{1} << shape.shard_bits;
     shape.table_bytes = (shards + 1 + shards * (2 + random() % 30)) * 8;
     ASSERT_TRUE(shape.valid());
-    std::vector<std::byte> table(shape.table_bytes);  // exactly: one byte further is the sanitizer's
+    std::vector<std::byte> table(shape.table_bytes);  // exactly, so that the sanitizer detects any access past it
     for (std::byte& byte : table) byte = static_cast<std::byte>(random());
-    // A directory that is sound but for one entry now and then, and heads that nearly fit.
+    // A directory that is valid except, sometimes, for one entry, and heads that nearly fit.
     std::uint64_t at = (shards + 1) * 8;
     for (std::uint64_t s = 0; s <= shards; ++s) {
       const std::uint64_t offset = random() % 50 == 0 ? random() % (2 * shape.table_bytes) : at;
@@ -288,19 +290,20 @@ TEST(Fuse, HostileBytes) {
     const auto view = FuseView::over(table, shape);
     ++(view ? passed : refused);
     if (!view) continue;
-    for (const auto& d : questions) {
+    for (const auto& d : queries) {
       view->prefetch(d);
       view->may_contain(d);
     }
     for (const bool ahead : {false, true}) {
-      FuseLayout::query(shape, table.data(), words.data(), words.size(), answers.data(), ahead);
+      detail::query_batch<FuseLayout>(shape, table.data(),
+                                      {.words = words.data(), .count = words.size(), .ahead = ahead}, answers.data());
     }
   }
   EXPECT_GT(passed, 100);
   EXPECT_GT(refused, 100);
 }
 
-// The way out of a build that no seed can save.
+// What a build falls back to if no seed works.
 TEST(Fuse, AShardWithoutSegmentsAnswersPerhaps) {
   FuseShape shape;
   shape.table_bytes = 32;
@@ -309,12 +312,12 @@ TEST(Fuse, AShardWithoutSegmentsAnswersPerhaps) {
   detail::store<std::uint64_t>(table.data() + 8, 32);
   const auto view = FuseView::over(table, shape);
   ASSERT_TRUE(view) << view.error().detail;
-  const auto questions = random_digests(Hash(), 8, 64);
-  for (const auto& d : questions) EXPECT_TRUE(view->may_contain(d));
-  EXPECT_EQ(view->may_contain(questions), UINT64_MAX);
+  const auto queries = random_digests(Hash(), 8, 64);
+  for (const auto& d : queries) EXPECT_TRUE(view->may_contain(d));
+  EXPECT_EQ(view->may_contain(queries), UINT64_MAX);
 }
 
-// The bytes never change. A change that is meant needs a new version of the file format first.
+// The bytes never change. An intended change needs a new version of the file format first.
 TEST(Fuse, Golden) {
   struct Case {
     std::uint64_t keys;

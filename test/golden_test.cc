@@ -1,69 +1,22 @@
-// Promise: the bytes of a filter of given keys never change, on any machine, compiler or kernel. Would notice: any
-// change of a hash, a layout or a widening, by the digest of a table and by the first false positives of its filter.
+// Promise: for given keys the bytes of a filter never change, on any machine, compiler or kernel. Would notice: any
+// change of a hash, a layout or the widening of integers, by the digest of a table and by the first false positives of
+// its filter.
 //
-// test/golden/digests.txt holds what is expected. A change that is meant needs a new version of the file format first;
+// test/golden/digests.txt holds the expected values. An intended change needs a new version of the file format first;
 // then PERHAPS_UPDATE_GOLDEN=1 rewrites the file.
+#include <gtest/gtest.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 
-#include "support/no_false_negatives.h"
+#include "support/golden_lines.h"
 
 namespace perhaps::test {
 namespace {
 
-constexpr std::uint64_t kKeys = 1000;
-
-std::string hex(std::uint64_t value) {
-  std::ostringstream out;
-  out << std::hex << value;
-  return out.str();
-}
-
-std::string text_of(BloomShape s) { return std::to_string(s.bits) + " bits, " + std::to_string(s.probes) + " probes"; }
-std::string text_of(LineShape s) { return std::to_string(s.lines) + " lines, " + std::to_string(s.probes) + " probes"; }
-std::string text_of(BlockShape s) { return std::to_string(s.blocks) + " blocks"; }
-
-// One line of the file: the filter of the numbers 0..999 and the texts "0".."999".
-template <class L, class H>
-std::string line_of(typename L::Shape shape, H hasher, const std::string& seed) {
-  Flat<L, H> filter(shape, hasher);
-  for (std::uint64_t key = 0; key < kKeys; ++key) {
-    filter.insert(key);
-    filter.insert(std::to_string(key));
-  }
-  std::ostringstream line;
-  line << L::family << ", " << text_of(shape) << ", " << H::name << " " << seed << ": bytes "
-       << hex(Hash()(filter.bytes()).value) << ", first false positives";
-  int found = 0;
-  for (std::uint64_t key = kKeys; found < 4 && key < 1'000'000; ++key) {
-    if (filter.may_contain(key)) line << ' ' << key, ++found;
-  }
-  for (std::uint64_t key = kKeys; found < 8 && key < 1'000'000; ++key) {
-    if (filter.may_contain(std::to_string(key))) line << " \"" << key << '"', ++found;
-  }
-  line << '\n';
-  return line.str();
-}
-
-template <class L>
-std::string lines_of(typename L::Shape shape) {
-  KeyedHash::Secret secret;
-  for (std::size_t i = 0; i < secret.size(); ++i) secret[i] = static_cast<std::byte>(i);
-  return line_of<L>(shape, Hash(), "seed 0") + line_of<L>(shape, Hash(1), "seed 1") +
-         line_of<L>(shape, KeyedHash(secret), "key 00..0f");
-}
-
 TEST(Golden, BytesAndFalsePositives) {
-  std::string now;
-  for (const BloomShape s : {BloomShape{19'200, 7}, BloomShape{20'011, 3}, BloomShape{40'000, 30}}) {
-    now += lines_of<BloomLayout<EnhancedDouble>>(s);
-  }
-  for (const LineShape s : {LineShape{40, 8}, LineShape{37, 3}, LineShape{50, 11}, LineShape{64, 16}}) {
-    now += lines_of<LineLayout>(s);
-  }
-  for (const BlockShape s : {BlockShape{84}, BlockShape{101}}) now += lines_of<BlockLayout>(s);
-
+  const std::string now = golden_lines();
   const std::string path = std::string(PERHAPS_TEST_DATA) + "/golden/digests.txt";
   if (std::getenv("PERHAPS_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << now;
   std::ifstream file(path);

@@ -1,5 +1,6 @@
-// Promise: a key has one digest, everywhere and for ever, and digests of different hashers cannot be mixed. Would
-// notice: another hash, another widening, a seed that does nothing, an overload that accepts what it should not.
+// Promise: a key has the same digest everywhere and forever, and digests of different hashers cannot be mixed. Would
+// notice: another hash, another widening of integers, a seed without effect, an overload that accepts what it should
+// not.
 #include "perhaps/hash.h"
 
 #include <gtest/gtest.h>
@@ -23,30 +24,30 @@
 namespace perhaps::test {
 namespace {
 
-// What may be a key.
+// Which types can be keys.
 static_assert(Key<int> && Key<long> && Key<unsigned short> && Key<std::uint64_t> && Key<std::int8_t>);
 static_assert(Key<std::string> && Key<std::string_view> && Key<const char*> && Key<char[6]>);
 static_assert(Key<Bytes> && Key<std::vector<std::byte>> && Key<std::span<std::byte>>);
-// Is 'a' the text "a" or 97? Is true 1? Nobody knows, so neither compiles.
+// Is 'a' the text "a" or 97? Is true 1? Both are ambiguous, so neither compiles.
 static_assert(!Key<char> && !Key<bool> && !Key<wchar_t> && !Key<char8_t> && !Key<char16_t> && !Key<char32_t>);
 static_assert(!Key<double> && !Key<void*> && !Key<std::vector<int>>);
 
-// A digest of one hasher is not a question for a filter of another.
+// A filter cannot be queried with a digest of another hasher.
 template <class F, class D>
-concept Asks = requires(const F f, D d) {
+concept CanQuery = requires(const F f, D d) {
   f.may_contain(d);
 };
 template <class F, class D>
-concept Takes = requires(F f, D d) {
+concept CanInsert = requires(F f, D d) {
   f.insert(d);
 };
-static_assert(Asks<LineBloom, Digest<Hash>> && Takes<LineBloom, Digest<Hash>>);
-static_assert(Asks<KeyedLineBloom, Digest<KeyedHash>> && Takes<KeyedLineBloom, Digest<KeyedHash>>);
-static_assert(!Asks<LineBloom, Digest<KeyedHash>> && !Takes<LineBloom, Digest<KeyedHash>>);
-static_assert(!Asks<KeyedLineBloom, Digest<Hash>> && !Takes<KeyedBlockBloom, Digest<Hash>>);
-static_assert(!Asks<LineBloom::Shared, Digest<KeyedHash>> && !Takes<LineBloom::Span, Digest<KeyedHash>>);
-static_assert(!Asks<LineBloom, std::span<const Digest<KeyedHash>>>);
-static_assert(!Asks<LineBloom, char> && !Asks<LineBloom, bool> && !Takes<LineBloom, char>);
+static_assert(CanQuery<LineBloom, Digest<Hash>> && CanInsert<LineBloom, Digest<Hash>>);
+static_assert(CanQuery<KeyedLineBloom, Digest<KeyedHash>> && CanInsert<KeyedLineBloom, Digest<KeyedHash>>);
+static_assert(!CanQuery<LineBloom, Digest<KeyedHash>> && !CanInsert<LineBloom, Digest<KeyedHash>>);
+static_assert(!CanQuery<KeyedLineBloom, Digest<Hash>> && !CanInsert<KeyedBlockBloom, Digest<Hash>>);
+static_assert(!CanQuery<LineBloom::Shared, Digest<KeyedHash>> && !CanInsert<LineBloom::Span, Digest<KeyedHash>>);
+static_assert(!CanQuery<LineBloom, std::span<const Digest<KeyedHash>>>);
+static_assert(!CanQuery<LineBloom, char> && !CanQuery<LineBloom, bool> && !CanInsert<LineBloom, char>);
 static_assert(!std::is_convertible_v<Digest<Hash>, Digest<KeyedHash>>);
 static_assert(!std::is_convertible_v<std::uint64_t, Digest<Hash>>);
 
@@ -67,7 +68,7 @@ TYPED_TEST(Hashing, ANumberItsTextAndItsBytesAreThreeKeys) {
   }
 }
 
-TYPED_TEST(Hashing, IntegersAreWidenedByTheirSign) {
+TYPED_TEST(Hashing, SignedIntegersAreSignExtended) {
   const auto hasher = hasher_of<TypeParam>(1);
   EXPECT_EQ(digest_of(hasher, 42), digest_of(hasher, 42L));
   EXPECT_EQ(digest_of(hasher, 42), digest_of(hasher, 42u));
@@ -116,9 +117,9 @@ TYPED_TEST(Hashing, SeedsAndSecretsGiveUnrelatedDigests) {
   EXPECT_EQ(texts.size(), 10'000u);
 }
 
-// Flipping one bit of an integer flips each bit of its digest about half the time, but for the lowest eight bits of the
-// default hash, which say less (hash.h). n = 2000 integers for each of 64 x 56 pairs; for a random function sigma is
-// 0.011. 0.1 is far outside of it and far inside what harms a filter.
+// Flipping one bit of an integer flips each bit of its digest about half the time, except for the lowest eight bits of
+// the default hash, which are weaker (hash.h). n = 2000 integers for each of 64 x 56 pairs; for a random function sigma
+// is 0.011. A deviation of 0.1 is far beyond chance, but far too small to harm a filter.
 TYPED_TEST(Hashing, IntegersAvalanche) {
   constexpr int kIntegers = 2000;
   const auto hasher = hasher_of<TypeParam>(9);
@@ -135,19 +136,19 @@ TYPED_TEST(Hashing, IntegersAvalanche) {
   EXPECT_LT(worst, 0.1);
 }
 
-// Integers in regular sets behave as random keys: the rate is the model's. n = 40 seeds x 50,000 questions to a filter
-// of 20,000 keys, 5 sigma of the sample over seeds. A folded product alone fails here by 20 sigma and more.
+// Integers in regular sets behave like random keys: the rate matches the model. n = 40 seeds x 50,000 queries of a
+// filter of 20,000 keys, 5 sigma of the sample over seeds. A folded product alone fails here by 20 sigma and more.
 template <class L>
 void expect_model(const char* name, typename L::Shape shape, std::uint64_t (*key)(std::uint64_t)) {
   constexpr std::uint64_t kKeys = 20'000;
-  constexpr std::uint64_t kQuestions = 50'000;
+  constexpr std::uint64_t kQueries = 50'000;
   Mean rate;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     Flat<L, Hash> filter(shape, Hash(seed));
     for (std::uint64_t i = 0; i < kKeys; ++i) filter.insert(key(i));
     std::uint64_t perhaps = 0;
-    for (std::uint64_t i = kKeys; i < kKeys + kQuestions; ++i) perhaps += filter.may_contain(key(i));
-    rate.add(static_cast<double>(perhaps) / kQuestions);
+    for (std::uint64_t i = kKeys; i < kKeys + kQueries; ++i) perhaps += filter.may_contain(key(i));
+    rate.add(static_cast<double>(perhaps) / kQueries);
   }
   EXPECT_NEAR(rate.value(), shape.fpr(kKeys), kSigmas * rate.error()) << L::family << ", " << name;
 }
@@ -177,7 +178,7 @@ TEST(HashDefault, RegularIntegersBehaveAsRandomOnes) {
   }
 }
 
-// xxHash's own function says what XXH3 is: all lengths across its three internal ranges, several seeds.
+// Compared with xxHash's own function: all lengths across its three internal ranges, several seeds.
 TEST(HashDefault, IsXxh3) {
   std::vector<std::byte> text(3000);
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<std::byte>(Stream{2}.at(i));
@@ -186,11 +187,11 @@ TEST(HashDefault, IsXxh3) {
       ASSERT_EQ(Hash(seed)(Bytes(text).first(size)).value, XXH3_64bits_withSeed(text.data(), size, seed)) << size;
     }
   }
-  // Published: XXH3_64bits of nothing.
+  // The published XXH3_64bits of the empty string.
   EXPECT_EQ(Hash()(Bytes{}).value, 0x2d06800538d394c2u);
 }
 
-// Distinct integers keep distinct digests: a million of each regular kind.
+// Distinct integers have distinct digests: a million of each regular pattern.
 TEST(HashDefault, IntegersDoNotCollide) {
   for (const IntegerPattern& pattern : kIntegerPatterns) {
     if (std::string_view(pattern.name) == "duplicates") continue;
@@ -201,7 +202,7 @@ TEST(HashDefault, IntegersDoNotCollide) {
   }
 }
 
-// SipHash-c-d from the paper's section 2, as plainly as it reads.
+// SipHash-c-d, written directly from section 2 of the paper.
 std::uint64_t siphash(int c, int d, const KeyedHash::Secret& secret, Bytes text) {
   const auto word = [](Bytes bytes) {
     std::uint64_t w = 0;
@@ -249,7 +250,7 @@ TEST(HashKeyed, IsSipHash13) {
   const auto secret = counting_secret();
   std::vector<std::byte> text(300);
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<std::byte>(i);
-  // The paper's appendix A: SipHash-2-4 of 00 01 .. 0e under the key 00 01 .. 0f. It vouches for the function above.
+  // Appendix A of the paper: SipHash-2-4 of 00 01 .. 0e under the key 00 01 .. 0f. It verifies the function above.
   ASSERT_EQ(siphash(2, 4, secret, Bytes(text).first(15)), 0xa129ca6149be45e5u);
   for (std::size_t size = 0; size <= text.size(); ++size) {
     const Bytes part = Bytes(text).first(size);
@@ -257,7 +258,7 @@ TEST(HashKeyed, IsSipHash13) {
   }
 }
 
-TEST(HashKeyed, CheckValueTellsSecretsApartAndIsNoDigestOfTheFilter) {
+TEST(HashKeyed, CheckValueIdentifiesTheSecretAndIsNoDigestOfTheFilter) {
   const KeyedHash a(counting_secret());
   auto other = counting_secret();
   other[15] ^= std::byte{1};

@@ -1,7 +1,7 @@
-// Promise: every row of batch kernels equals the written-down layout bit for bit, in answers and in tables, at any
-// alignment, count and probe count, with prefetch and without. Would notice: one wrong bit, one word written outside
-// the table or past the answers, a row that PERHAPS_ISA cannot select.
-#include "kernel/table.h"
+// Promise: the batch kernels of every instruction set (src/kernel) equal the layout in its header bit
+// for bit, in answers and in tables, at any alignment, count and probe count, with and without prefetching. Would
+// notice: one wrong bit, one word written outside the table or past the answers, one that PERHAPS_ISA cannot select.
+#include "kernel/instruction_set.h"
 
 #include <cstdlib>
 
@@ -36,17 +36,17 @@ struct Guarded {
   }
 };
 
-using Classic = BloomLayout<EnhancedDouble>;  // Has no rows: its loop is its only kernel, held to the same text.
+using Classic = BloomLayout<EnhancedDouble>;  // has no kernels: its loop is compared with the layout instead
 
 std::vector<std::uint64_t> some_digests(std::uint64_t seed, std::size_t count) {
   std::vector<std::uint64_t> digests(count);
   for (std::size_t i = 0; i < count; ++i) digests[i] = Stream{seed}.at(i);
-  // The ends of the range land on the first and the last unit.
+  // The ends of the range map to the first and the last unit.
   if (count > 2) digests[0] = 0, digests[1] = UINT64_MAX;
   return digests;
 }
 
-// A table in which about half of all questions are answered *perhaps*.
+// A table in which about half of all lookups are answered *perhaps*.
 template <class L>
 void half_full(typename L::Shape shape, std::span<std::byte> table, const std::vector<std::uint64_t>& digests) {
   for (std::size_t i = 0; i < digests.size(); i += 2) set_all(shape, table, digests[i]);
@@ -54,11 +54,6 @@ void half_full(typename L::Shape shape, std::span<std::byte> table, const std::v
 
 // Both forms of a kernel: from digests, and from integer keys that it hashes itself.
 enum class From { digests, integers };
-
-template <class L>
-constexpr bool kHasIntegers = requires {
-  &L::query_integers;
-};
 
 template <class L>
 void expect_equal(typename L::Shape shape, From from, std::size_t count, bool ahead, std::size_t misaligned) {
@@ -71,13 +66,10 @@ void expect_equal(typename L::Shape shape, From from, std::size_t count, bool ah
   half_full<L>(shape, table.table(), digests);
   Guarded built(shape.bytes(), misaligned);
   std::vector<std::uint64_t> answers(count / kBatch + 2, kUntouched);
-  if (from == From::digests) {
-    L::query(shape, table.table().data(), input.data(), count, answers.data(), ahead);
-    L::insert_many(shape, built.table().data(), input.data(), count, ahead);
-  } else if constexpr (kHasIntegers<L>) {
-    L::query_integers(shape, table.table().data(), input.data(), hash, count, answers.data(), ahead);
-    L::insert_integers(shape, built.table().data(), input.data(), hash, count, ahead);
-  }
+  const detail::Batch<> batch{
+      .words = input.data(), .count = count, .ahead = ahead, .hash = from == From::integers ? &hash : nullptr};
+  detail::query_batch<L>(shape, table.table().data(), batch, answers.data());
+  ASSERT_EQ(detail::insert_batch<L>(shape, built.table().data(), batch), count);
 
   std::vector<std::uint64_t> wanted((count + kBatch - 1) / kBatch);
   for (std::size_t i = 0; i < count; ++i) {
@@ -94,12 +86,11 @@ void expect_equal(typename L::Shape shape, From from, std::size_t count, bool ah
 
 template <class L>
 void every_count(typename L::Shape shape) {
-  with_every_kernel([&](const kernel::Row& row) {
+  with_every_kernel([&](const kernel::InstructionSet& row) {
     for (std::size_t count = 0; count <= 200; ++count) {
       for (const bool ahead : {false, true}) {
-        SCOPED_TRACE(std::string(row.isa) + ", " + std::to_string(count) + " keys" + (ahead ? ", prefetched" : ""));
+        SCOPED_TRACE(std::string(row.name) + ", " + std::to_string(count) + " keys" + (ahead ? ", prefetched" : ""));
         ASSERT_NO_FATAL_FAILURE(expect_equal<L>(shape, From::digests, count, ahead, count % 64));
-        if (!kHasIntegers<L>) continue;
         ASSERT_NO_FATAL_FAILURE(expect_equal<L>(shape, From::integers, count, ahead, count % 64));
       }
     }
@@ -127,6 +118,7 @@ TEST(Kernel, ClassicEqualsTheLayoutAtEveryProbeCount) {
     for (std::size_t count = 0; count <= 200; count += 13) {
       for (const bool ahead : {false, true}) {
         ASSERT_NO_FATAL_FAILURE(expect_equal<Classic>(shape, From::digests, count, ahead, count % 8));
+        ASSERT_NO_FATAL_FAILURE(expect_equal<Classic>(shape, From::integers, count, ahead, count % 8));
       }
     }
   }
@@ -136,8 +128,8 @@ TEST(Kernel, ClassicEqualsTheLayoutAtEveryProbeCount) {
 TEST(Kernel, RowsAgreeOnALargeTable) {
   const LineShape line{.lines = 50'021, .probes = 8};
   const BlockShape block{.blocks = 100'003};
-  with_every_kernel([&](const kernel::Row& row) {
-    SCOPED_TRACE(row.isa);
+  with_every_kernel([&](const kernel::InstructionSet& row) {
+    SCOPED_TRACE(row.name);
     for (const From from : {From::digests, From::integers}) {
       ASSERT_NO_FATAL_FAILURE(expect_equal<LineLayout>(line, from, 60'000, true, 0));
       ASSERT_NO_FATAL_FAILURE(expect_equal<BlockLayout>(block, from, 60'000, true, 32));
@@ -145,18 +137,18 @@ TEST(Kernel, RowsAgreeOnALargeTable) {
   });
 }
 
-// From 64 MiB on the loops ask for each place twice.
-TEST(Kernel, RowsAgreeBehindTheCaches) {
+// From 64 MiB on, the loops prefetch each place twice.
+TEST(Kernel, RowsAgreeBeyondTheCaches) {
   const LineShape line{.lines = 1'048'583, .probes = 8};
   const BlockShape block{.blocks = 2'097'169};
-  with_every_kernel([&](const kernel::Row& row) {
-    SCOPED_TRACE(row.isa);
+  with_every_kernel([&](const kernel::InstructionSet& row) {
+    SCOPED_TRACE(row.name);
     ASSERT_NO_FATAL_FAILURE(expect_equal<LineLayout>(line, From::digests, 1'000, true, 0));
     ASSERT_NO_FATAL_FAILURE(expect_equal<BlockLayout>(block, From::integers, 1'000, true, 32));
   });
 }
 
-// The inlined single lookups, in both forms that this file's compiler flags allow, and the shared ones.
+// The inlined single lookups, in both forms that the compiler flags of this file allow, and the shared ones.
 template <class L>
 void expect_single_equal(typename L::Shape shape) {
   const auto digests = some_digests(9, 2000);
@@ -196,25 +188,27 @@ TEST(Kernel, SingleLookupsEqualTheLayout) {
 }
 
 TEST(Kernel, RowZeroIsTheReferenceAndNamesAreDistinct) {
-  ASSERT_FALSE(kernel::rows().empty());
-  EXPECT_STREQ(kernel::rows()[0]->isa, "portable");
-  for (std::size_t i = 0; i < kernel::rows().size(); ++i) {
-    for (std::size_t j = 0; j < i; ++j) EXPECT_STRNE(kernel::rows()[i]->isa, kernel::rows()[j]->isa);
+  ASSERT_FALSE(kernel::instruction_sets().empty());
+  EXPECT_STREQ(kernel::instruction_sets()[0]->name, "portable");
+  for (std::size_t i = 0; i < kernel::instruction_sets().size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j)
+      EXPECT_STRNE(kernel::instruction_sets()[i]->name, kernel::instruction_sets()[j]->name);
   }
 }
 
-// A process of its own for each name: the choice is made once.
+// A separate process for each name, because the choice is made once per process.
 TEST(KernelDeathTest, EnvironmentSelectsTheRow) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto row_with = [](const char* wanted) {
     wanted == nullptr ? unsetenv("PERHAPS_ISA") : setenv("PERHAPS_ISA", wanted, 1);
-    return std::string_view(kernel::active().isa);
+    return std::string_view(kernel::active().name);
   };
-  for (const kernel::Row* row : kernel::rows()) {
-    EXPECT_EXIT(std::exit(row_with(row->isa) == row->isa ? 0 : 1), ::testing::ExitedWithCode(0), "") << row->isa;
+  for (const kernel::InstructionSet* row : kernel::instruction_sets()) {
+    EXPECT_EXIT(std::exit(row_with(row->name) == row->name ? 0 : 1), ::testing::ExitedWithCode(0), "") << row->name;
   }
   EXPECT_EXIT(std::exit(row_with("no such thing") == "portable" ? 0 : 1), ::testing::ExitedWithCode(0), "");
-  EXPECT_EXIT(std::exit(row_with(nullptr) == kernel::rows().back()->isa ? 0 : 1), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(std::exit(row_with(nullptr) == kernel::instruction_sets().back()->name ? 0 : 1),
+              ::testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Promise: memory of a filter is zeroed, aligned, a value, and refused with bad_alloc. Would notice: a table that is
-// not at a line or a huge page, that is dirty, that is shared by its copy, or that is smaller than it says.
+// Promise: the memory of a filter is zeroed, aligned and a value, and throws bad_alloc if there is not enough. Would
+// notice: a table that is not aligned to a cache line or a huge page, that is not zero, that is shared with its copy,
+// or that is smaller than it claims.
 #include "perhaps/memory.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ TEST(Memory, IsZeroedAlignedAndWritableToItsEnd) {
   for (const std::uint64_t size : {std::uint64_t{1}, std::uint64_t{8}, std::uint64_t{63}, std::uint64_t{64},
                                    std::uint64_t{65}, std::uint64_t{100'000}, Memory::kHugeFrom - 1, Memory::kHugeFrom,
                                    Memory::kHugeFrom + 1, std::uint64_t{9'000'001}}) {
-    // Twice, so that the second may get what the first has dirtied.
+    // Twice, so that the second may get the memory that the first has written to.
     for (int turn = 0; turn < 2; ++turn) {
       Memory m(size);
       ASSERT_EQ(m.size(), size);
@@ -33,14 +34,14 @@ TEST(Memory, IsZeroedAlignedAndWritableToItsEnd) {
   }
 }
 
-TEST(Memory, OfNothingIsNothing) {
+TEST(Memory, OfZeroBytesIsEmpty) {
   Memory m(0);
   EXPECT_EQ(m.size(), 0u);
   EXPECT_EQ(Memory(m).size(), 0u);
   EXPECT_EQ(Memory().data(), nullptr);
 }
 
-TEST(Memory, CopiesAreEqualAndApart) {
+TEST(Memory, CopiesAreEqualAndIndependent) {
   for (const std::uint64_t size : {std::uint64_t{1000}, Memory::kHugeFrom + 77}) {
     Memory a(size);
     for (std::uint64_t i = 0; i < size; ++i) a.data()[i] = static_cast<std::byte>(i * 31);
@@ -62,7 +63,7 @@ TEST(Memory, CopiesAreEqualAndApart) {
   }
 }
 
-TEST(Memory, ResizedItKeepsItsBytesAndNewOnesAreZero) {
+TEST(Memory, ResizingKeepsBytesAndZeroesNewOnes) {
   constexpr std::uint64_t kHuge = Memory::kHugeFrom;
   const std::uint64_t sizes[] = {0, 1000, 5000, kHuge + 5'000'000, kHuge + 5'000'001, kHuge + 77, 900, kHuge, 0, 10};
   Memory m;

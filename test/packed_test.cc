@@ -1,7 +1,7 @@
-// Promise: a packed filter denies none of its keys, answers at the rate of its family, takes the bytes it was given,
-// and any bytes at all can be asked. The bytes are what they were: tables on disk hold them. Would notice: a missing
+// Promise: a packed filter denies none of its keys, has the rate of its family and takes the bytes it was given;
+// arbitrary bytes can be queried. The bytes never change, because tables on disk contain them. Would notice: a missing
 // key, a rate outside 5 sigma, a read outside the bytes (under the sanitizers), a changed layout.
-#include "perhaps/packed.h"
+#include "perhaps/engine/packed.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <numeric>
 
 #include "perhaps/any_filter.h"
-#include "perhaps/dense.h"
+#include "perhaps/engine/dense.h"
 #include "support/keys.h"
 
 namespace perhaps {
@@ -31,7 +31,7 @@ TEST(Packed, DeniesNoKey) {
       const auto digests = digests_of(count, count);
       auto given = digests;
       given.insert(given.end(), digests.begin(), digests.end());
-      const auto packed = pack("dense", given, bits);
+      const auto packed = pack(Kind::dense, given, bits);
       const PackedView view = PackedView::over(packed);
       ASSERT_TRUE(view.usable()) << count << " keys, " << bits << " bits";
       for (const std::uint64_t digest : digests) ASSERT_TRUE(view.may_contain(digest)) << count << ", " << bits;
@@ -51,24 +51,25 @@ TEST(Packed, DeniesNoKey) {
 
 TEST(Packed, EveryFamily) {
   for (const Family& family : families()) {
-    ASSERT_EQ(can_pack(family.name), family.name != "scalable");
-    if (!can_pack(family.name)) continue;
+    ASSERT_EQ(can_pack(family.kind), family.kind != Kind::scalable);
+    if (!can_pack(family.kind)) continue;
     for (const std::size_t count : {1u, 40u, 3000u}) {
       const auto digests = digests_of(9, count);
-      const auto packed = pack(family.name, digests, 12);
+      const auto packed = pack(family.kind, digests, 12);
       const PackedView view = PackedView::over(packed);
       ASSERT_TRUE(view.usable()) << family.name;
       for (const std::uint64_t digest : digests) ASSERT_TRUE(view.may_contain(digest)) << family.name;
       std::uint64_t wrong = 0;
       for (const std::uint64_t digest : digests_of(10, 5000)) wrong += view.may_contain(digest);
-      // Those that erase or forget pay for it with the rate, and of a few keys most are mainly head.
-      const bool plain = !family.erases && family.name != "window";
+      // Families that erase or forget have higher rates, and with few keys most families consist mainly of their head.
+      const bool plain = !family.erases && !family.forgets;
       if (count == 3000) {
         EXPECT_LT(wrong, plain ? 250u : 2500u) << family.name;
       }
     }
   }
-  EXPECT_FALSE(can_pack("none such"));
+  EXPECT_FALSE(can_pack(Kind::sets));
+  EXPECT_FALSE(can_pack(Kind{77}));
 }
 
 // 3000 filters of each size, 1000 absent digests each: n = 3e6, z = 5.
@@ -94,18 +95,18 @@ TEST(Packed, DenseFiltersKeepTheirRate) {
       const double model = shape.fpr();
       std::printf("  %2zu keys, %3zu bytes: model %.4e, measured %.4e; seeds %.1f on average, %u at most\n", count,
                   bytes, model, rate, static_cast<double>(seeds) / 3000, most + 1);
-      // A filter's own rate differs from the mean by as much again.
+      // The rates of the filters themselves vary by as much again.
       EXPECT_NEAR(rate, model, 5 * std::sqrt(2 * model / n)) << count << " keys, " << bytes << " bytes";
     }
   }
 }
 
-TEST(Packed, AnyBytesCanBeAsked) {
+TEST(Packed, AnyBytesCanBeQueried) {
   EXPECT_FALSE(PackedView::over({}).usable());
   EXPECT_TRUE(PackedView::over({}).may_contain(1));
-  EXPECT_FALSE(PackedView::over(pack("dense", {}, 10)).may_contain(1));
+  EXPECT_FALSE(PackedView::over(pack(Kind::dense, {}, 10)).may_contain(1));
   for (std::uint64_t i = 0; i < 30'000; ++i) {
-    // On the heap and of exactly this size, so that a sanitizer sees a read past it.
+    // On the heap and of exactly this size, so that a sanitizer detects a read past the end.
     std::vector<std::byte> bytes(Stream{1}.at(i) % 90);
     for (std::size_t j = 0; j < bytes.size(); ++j) bytes[j] = static_cast<std::byte>(Stream{i}.at(j));
     if (!bytes.empty() && i % 4 == 0) bytes.back() = static_cast<std::byte>(i / 4 % 64 + 1);
@@ -120,14 +121,15 @@ TEST(Packed, AnyBytesCanBeAsked) {
     for (std::size_t j = 0; j < 40; ++j) {
       view.prefetch(digests[j]);
       ASSERT_EQ(view.may_contain(digests[j]), answers >> j & 1);
-      // Without a view groups are not looked through for damage elsewhere.
+      // Without a view, other groups are not checked for damage.
       const bool once = packed_may_contain(bytes, digests[j]);
       ASSERT_TRUE(once == view.may_contain(digests[j]) || bytes.back() == std::byte{65});
       ASSERT_TRUE(view.usable() || (answers >> j & 1) != 0);
     }
   }
-  // And real ones with a byte changed or cut off.
-  for (const char* family : {"dense", "line", "classic", "ribbon", "fuse", "cuckoo", "quotient"}) {
+  // Real filters with a byte changed or cut off.
+  for (const Kind family :
+       {Kind::dense, Kind::line, Kind::classic, Kind::ribbon, Kind::fuse, Kind::cuckoo, Kind::quotient}) {
     for (const std::size_t count : {20u, 100u}) {
       const auto packed = pack(family, digests_of(1, count), 10);
       for (std::size_t at = 0; at < packed.size(); ++at) {
@@ -141,15 +143,15 @@ TEST(Packed, AnyBytesCanBeAsked) {
   }
 }
 
-// XXH3-64 of what 36, 100 and 3000 keys make of it.
-TEST(Packed, BytesAreWhatTheyWere) {
-  const auto sum = [](const char* family, std::size_t count) {
+// XXH3-64 of the packed filters of 36, 100 and 3000 keys.
+TEST(Packed, BytesNeverChange) {
+  const auto sum = [](Kind family, std::size_t count) {
     return Hash()(Bytes(pack(family, digests_of(5, count), 10))).value;
   };
-  EXPECT_EQ(sum("dense", 36), 2688695420692136544u);
-  EXPECT_EQ(sum("dense", 100), 7464830300283679188u);
-  EXPECT_EQ(sum("dense", 3000), 17673909112297209255u);
-  EXPECT_EQ(sum("line", 100), 11113394376635477131u);
+  EXPECT_EQ(sum(Kind::dense, 36), 2688695420692136544u);
+  EXPECT_EQ(sum(Kind::dense, 100), 7464830300283679188u);
+  EXPECT_EQ(sum(Kind::dense, 3000), 17673909112297209255u);
+  EXPECT_EQ(sum(Kind::line, 100), 11113394376635477131u);
 }
 
 }  // namespace

@@ -1,14 +1,14 @@
-// Promise: of a Parquet file every column chunk with a filter is found, and *no* is only said where all chunks that
-// were asked have a filter that says so. What anybody may write instead of metadata is refused without reading outside
-// the bytes, without deep recursion and without memory that the file does not pay for.
-// Would notice: a chunk without a filter that is passed over, a zero that is not its negative, a list of 2^60 elements,
-// a structure of a million levels, chunks that share one filter a thousand times.
+// Promise: in a Parquet file every column chunk with a filter is found, and the answer is *no* only if every chunk that
+// is queried has a filter that says so. Invalid metadata are refused without reading outside the bytes, without deep
+// recursion and without more memory than the size of the file justifies.
+// Would notice: a chunk without a filter that is ignored, a zero that differs from its negative, a list of 2^60
+// elements, a structure of a million levels, a thousand chunks that share one filter.
 #include <gtest/gtest.h>
 
 #include <cstring>
 
 #include "format/thrift.h"
-#include "perhaps/format.h"
+#include "perhaps/format/format.h"
 
 namespace perhaps::format {
 namespace {
@@ -76,7 +76,7 @@ Buffer chunk(const Column& column) {
   return Thrift().integer(2, Type::i64, 4).structure(3, meta.done()).done();
 }
 
-// "PAR1", what lies in front of the metadata, the metadata.
+// "PAR1", the bytes before the metadata, the metadata.
 Buffer file_of(Bytes body, Bytes footer) {
   Writer out;
   out.add(bytes_of(std::string_view("PAR1"))).add(body).add(footer);
@@ -100,7 +100,7 @@ Result<Opened> opened(const Buffer& file, std::string_view column = {}) {
   }
   return parquet().open({.bytes = file}, params);
 }
-bool asks(const Result<Opened>& from, std::string_view key) { return from->whole->may_contain(bytes_of(key)); }
+bool finds(const Result<Opened>& from, std::string_view key) { return from->whole->may_contain(bytes_of(key)); }
 
 Buffer joined(const Buffer& a, const Buffer& b) {
   Buffer both = a;
@@ -121,8 +121,8 @@ TEST(Parquet, EveryChunkWithAFilterIsAnEntry) {
   EXPECT_EQ(all->entries[1].offset, 4 + a.size());
   EXPECT_TRUE(all->entries[0].filter->may_contain(bytes_of(std::string_view("one"))));
   EXPECT_FALSE(all->entries[0].filter->may_contain(bytes_of(std::string_view("two"))));
-  EXPECT_TRUE(asks(all, "one") && asks(all, "two") && !asks(all, "three"));
-  // Each is a filter of its own, as it lies in the file.
+  EXPECT_TRUE(finds(all, "one") && finds(all, "two") && !finds(all, "three"));
+  // Each entry is a complete filter, as stored in the file.
   const Bytes inside = Bytes(file).subspan(all->entries[1].offset, all->entries[1].size);
   EXPECT_TRUE(std::ranges::equal(inside, b));
   EXPECT_EQ(*detect({.bytes = inside}), &parquet());
@@ -130,7 +130,7 @@ TEST(Parquet, EveryChunkWithAFilterIsAnEntry) {
   EXPECT_FALSE(convert({.bytes = file}, *all, parquet(), Params(parquet())));
 }
 
-TEST(Parquet, TheOnlyFilterCanBeCutOut) {
+TEST(Parquet, TheOnlyFilterCanBeCopiedOut) {
   const Buffer a = blob({bytes_of(std::string_view("one"))});
   const Buffer file = file_of(a, {{{"v", 6, 4}}});
   const auto converted = convert({.bytes = file}, *opened(file), parquet(), Params(parquet()));
@@ -146,17 +146,17 @@ TEST(Parquet, TheOnlyFilterCanBeCutOut) {
 TEST(Parquet, AChunkWithoutAFilterMayHaveAnyKey) {
   const Buffer a = blob({bytes_of(std::string_view("one"))});
   const Buffer some = file_of(a, {{{"v", 6, 4}}, {{"v", 6, 0}}});
-  EXPECT_TRUE(asks(opened(some), "three"));
-  EXPECT_EQ(opened(some)->notes.size(), 1u);
+  EXPECT_TRUE(finds(opened(some), "three"));
+  EXPECT_EQ((*opened(some)).notes.size(), 1u);
   const Buffer empty = file_of(a, {{{"v", 6, 4}}, {{"v", 6, 0, 0, 0}}});  // no values, so no key either
-  EXPECT_FALSE(asks(opened(empty), "three"));
+  EXPECT_FALSE(finds(opened(empty), "three"));
   const Buffer other = file_of(a, {{{"v", 6, 4}, {"w", 6, 0}}});
-  EXPECT_FALSE(asks(opened(other), "three"));
-  EXPECT_FALSE(asks(opened(other, "v"), "three"));
-  EXPECT_TRUE(asks(opened(other, "w"), "three"));
+  EXPECT_FALSE(finds(opened(other), "three"));
+  EXPECT_FALSE(finds(opened(other, "v"), "three"));
+  EXPECT_TRUE(finds(opened(other, "w"), "three"));
   EXPECT_FALSE(opened(other, "x"));
   const Buffer none = file_of({}, {{{"w", 6, 0}}});
-  EXPECT_TRUE(asks(opened(none), "three"));
+  EXPECT_TRUE(finds(opened(none), "three"));
 }
 
 TEST(Parquet, ZerosAreEqualAndNanIsNeverExcluded) {
@@ -165,7 +165,7 @@ TEST(Parquet, ZerosAreEqualAndNanIsNeverExcluded) {
   const Buffer a = blob({raw(minus)});
   for (const std::int64_t type : {5, 2}) {
     const Buffer file = file_of(a, {{{"d", type, 4}}});
-    const auto filter = opened(file)->whole;
+    const auto filter = (*opened(file)).whole;
     EXPECT_TRUE(filter->may_contain(raw(minus)));
     EXPECT_EQ(filter->may_contain(raw(zero)), type == 5);
     EXPECT_EQ(filter->may_contain(raw(nan)), type == 5);
@@ -173,7 +173,7 @@ TEST(Parquet, ZerosAreEqualAndNanIsNeverExcluded) {
   }
   const float small = 0, negative = -0.0f;
   const Buffer floats = file_of(blob({raw(small)}), {{{"f", 4, 4}}});
-  EXPECT_TRUE(opened(floats)->whole->may_contain(raw(negative)));
+  EXPECT_TRUE((*opened(floats)).whole->may_contain(raw(negative)));
 }
 
 TEST(Parquet, OffsetsAndSizesAreChecked) {
@@ -187,13 +187,13 @@ TEST(Parquet, OffsetsAndSizesAreChecked) {
     EXPECT_FALSE(opened(file_of(a, {{{"v", 6, 4, wrong}}}))) << wrong;
 }
 
-TEST(Parquet, AFilterIsPaidForOnce) {
+TEST(Parquet, FiltersLargerThanTheFileTogetherAreRefused) {
   const Buffer a = blob({bytes_of(std::string_view("one"))});
   EXPECT_TRUE(opened(file_of(a, {std::vector<Column>(1, {"v", 6, 4})})));
   EXPECT_FALSE(opened(file_of(a, {std::vector<Column>(1000, {"v", 6, 4})})));
 }
 
-TEST(Parquet, EncryptedOrElsewhereIsWithoutFilter) {
+TEST(Parquet, EncryptedAndExternalChunksHaveNoFilter) {
   const Buffer a = blob({bytes_of(std::string_view("one"))});
   for (const unsigned id : {1u, 8u}) {
     Thrift meta;
@@ -207,7 +207,7 @@ TEST(Parquet, EncryptedOrElsewhereIsWithoutFilter) {
     const auto result = opened(file_of(a, Thrift().list(4, Type::structure, {group}).done()));
     ASSERT_TRUE(result) << result.error().detail;
     EXPECT_TRUE(result->entries.empty());
-    EXPECT_TRUE(asks(result, "three"));
+    EXPECT_TRUE(finds(result, "three"));
   }
 }
 
@@ -218,13 +218,13 @@ TEST(Parquet, MetadataOfAnyKindAreReadOrRefused) {
   // .. a list in a list in a list ..
   Buffer lists(1'000'000, std::byte{0x19});
   EXPECT_FALSE(opened(file_of({}, lists)));
-  // .. and lists that promise more than there is.
+  // .. and lists that claim more elements than there are bytes.
   for (const unsigned id : {4u, 7u}) {
     Writer out;
     out.varint(9).varint(2 * id).le(std::uint8_t{0xfc}).varint(std::uint64_t{1} << 60);
     EXPECT_FALSE(opened(file_of({}, std::move(out).done())));
   }
-  // Fields that are unknown are skipped, whatever they are.
+  // Unknown fields are skipped, whatever their type.
   const Buffer a = blob({bytes_of(std::string_view("one"))});
   Thrift known;
   known.list(40, Type::list, {Thrift().done()}).list(4, Type::structure, {});
@@ -261,7 +261,7 @@ TEST(Parquet, TheSizeFollowsTheWritersRule) {
   EXPECT_EQ(size("duckdb", "1693", "0.01"), 2048u);  // .. which are 2,048 whole bytes
   EXPECT_EQ(size("duckdb", "1694", "0.01"), 4096u);
   EXPECT_EQ(size("arrow", "1e12", "0.01"), std::size_t{128} << 20);
-  EXPECT_EQ(size("duckdb", "1e12", "0.01"), 0u);  // no header could say so
+  EXPECT_EQ(size("duckdb", "1e12", "0.01"), 0u);  // too large for the header
 }
 
 }  // namespace

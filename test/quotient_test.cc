@@ -1,7 +1,7 @@
-// Promise: a quotient filter is a sorted multiset of fingerprints and nothing else: whatever was inserted, erased,
-// merged, resized or built, it holds exactly the fingerprints that a std::multiset holds, its bytes are a function of
-// them alone, and no bytes make it read out of range. Would notice: a spill, run end or slot that is off by one, by
-// comparing contents, bytes and a full verification with the model; seeds are fixed and printed on failure.
+// Promise: a quotient filter is a sorted multiset of fingerprints and nothing else: after any inserts, erases, merges,
+// resizes or builds, it holds exactly the fingerprints of a std::multiset, its bytes depend on these alone, and no
+// bytes make it read out of range. Would notice: a spill, run end or slot that is off by one, by comparing contents,
+// bytes and a full verification with the model; seeds are fixed and printed on failure.
 #include "perhaps/quotient.h"
 
 #include "support/quotient.h"
@@ -60,22 +60,23 @@ TEST(Quotient, NoFalseNegatives) {
 TEST(Quotient, ColumnsAnswerAsSingleLookups) {
   Quotient filter(QuotientShape{.buckets = 5000, .remainder_bits = 3, .guard_bits = 2});
   for (const auto& d : some_digests(1, 4700)) ASSERT_NE(filter.insert(d), Inserted::full);
-  std::vector<std::uint64_t> questions(10'007);
-  for (std::size_t i = 0; i < questions.size(); ++i) questions[i] = Stream{2}.at(i);
-  with_every_kernel([&](const kernel::Row& row) {
+  std::vector<std::uint64_t> queries(10'007);
+  for (std::size_t i = 0; i < queries.size(); ++i) queries[i] = Stream{2}.at(i);
+  with_every_kernel([&](const kernel::InstructionSet& row) {
     for (const bool ahead : {false, true}) {
-      std::vector<std::uint64_t> answers(questions.size() / kBatch + 1, ~std::uint64_t{0});
-      L::query(filter.shape(), filter.bytes().data(), questions.data(), questions.size(), answers.data(), ahead);
+      std::vector<std::uint64_t> answers(queries.size() / kBatch + 1, ~std::uint64_t{0});
+      detail::query_batch<L>(filter.shape(), filter.bytes().data(),
+                             {.words = queries.data(), .count = queries.size(), .ahead = ahead}, answers.data());
       for (std::size_t i = 0; i < answers.size() * kBatch; ++i) {
-        const bool wanted = i < questions.size() && filter.may_contain(Digest<Hash>::made_by(Hash(), questions[i]));
-        ASSERT_EQ(answers[i / 64] >> i % 64 & 1, std::uint64_t{wanted}) << i << ", " << row.isa;
+        const bool wanted = i < queries.size() && filter.may_contain(Digest<Hash>::made_by(Hash(), queries[i]));
+        ASSERT_EQ(answers[i / 64] >> i % 64 & 1, std::uint64_t{wanted}) << i << ", " << row.name;
       }
     }
   });
 }
 
-// 20 to 400 filters a row with 40,000 questions each, z = 5: sigma from the variance over filters.
-TEST(Quotient, FprIsTheModels) {
+// 20 to 400 filters per row with 40,000 queries each, z = 5: sigma from the variance over filters.
+TEST(Quotient, FprMatchesTheModel) {
   struct Row {
     QuotientShape shape;
     double load;
@@ -86,15 +87,15 @@ TEST(Quotient, FprIsTheModels) {
         Row{{77'777, 8, 3}, 0.95, 60}, Row{{77'777, 1, 0}, 0.9, 20}, Row{{300'000, 10, 0}, 0.95, 20}}) {
     const auto keys = static_cast<std::uint64_t>(row.load * static_cast<double>(row.shape.buckets));
     Mean rate;
-    constexpr std::uint64_t kQuestions = 40'000;
-    std::vector<std::uint64_t> answers(kQuestions / kBatch);
+    constexpr std::uint64_t kQueries = 40'000;
+    std::vector<std::uint64_t> answers(kQueries / kBatch);
     for (std::uint64_t seed = 1; seed <= row.filters; ++seed) {
       Quotient filter(row.shape, Hash(seed));
       for (std::uint64_t i = 0; i < keys; ++i) ASSERT_NE(filter.insert(i), Inserted::full);
-      std::vector<std::uint64_t> numbers(kQuestions);
-      for (std::uint64_t i = 0; i < kQuestions; ++i) numbers[i] = keys + i;
+      std::vector<std::uint64_t> numbers(kQueries);
+      for (std::uint64_t i = 0; i < kQueries; ++i) numbers[i] = keys + i;
       filter.may_contain(std::span<const std::uint64_t>(numbers), std::span(answers));
-      rate.add(static_cast<double>(count_ones(answers)) / kQuestions);
+      rate.add(static_cast<double>(count_ones(answers)) / kQueries);
     }
     const double model = row.shape.fpr(static_cast<double>(keys));
     std::printf("  %8llu buckets r %2u g %u load %.2f   model %.4e   measured %.4e   z %+.1f\n",
@@ -120,17 +121,17 @@ TEST(Quotient, RegularKeysKeepTheModel) {
   }
 }
 
-// Small tables, so that clusters, spills and the end of the table are everywhere; many duplicates, so that spills pass
-// 255 and come back.
+// Small tables, so that clusters, spills and the end of the table occur often; many duplicates, so that spills exceed
+// 255 and fall again.
 TEST(Quotient, EqualsAMultisetUnderRandomOperations) {
   std::uint64_t turn = 0;
-  const kernel::Row& before = kernel::active();
-  const auto rows = kernel::rows();
+  const kernel::InstructionSet& before = kernel::active();
+  const auto rows = kernel::instruction_sets();
   for (const std::uint64_t buckets : {1u, 7u, 64u, 100u, 500u, 1280u, 5000u}) {
     for (const auto& [remainder, guard] : {std::pair{1u, 0u}, {5u, 0u}, {8u, 0u}, {9u, 4u}, {31u, 7u}, {48u, 8u}}) {
       for (const std::uint64_t distinct : {buckets / 50 + 2, 3 * buckets + 5}) {
         const QuotientShape shape{.buckets = buckets, .remainder_bits = remainder, .guard_bits = guard};
-        if (!shape.valid()) continue;  // 56 bits are for 128 buckets at most
+        if (!shape.valid()) continue;  // 56 bits are allowed for at most 128 buckets
         kernel::use(*rows[turn % rows.size()]);
         QuotientModel model(shape, 100 + turn++, distinct);
         ASSERT_NO_FATAL_FAILURE(model.run(12'000, 4000));
@@ -173,14 +174,14 @@ TEST(Quotient, FullAtTheEndOfTheTable) {
   Quotient filter(shape);
   const std::uint64_t top = shape.fingerprints() - 1;
   std::uint64_t stored = 0;
-  while (detail::quotient_insert(shape, filter.writable_bytes().data(), top) != Inserted::full) ++stored;
+  while (detail::kernels().quotient_insert_one(shape, filter.writable_bytes().data(), top) != Inserted::full) ++stored;
   EXPECT_EQ(stored, shape.slots() - 1999);
   EXPECT_TRUE(L::verify(shape, filter.bytes()));
   const Quotient before = filter;
-  EXPECT_EQ(detail::quotient_insert(shape, filter.writable_bytes().data(), top), Inserted::full);
+  EXPECT_EQ(detail::kernels().quotient_insert_one(shape, filter.writable_bytes().data(), top), Inserted::full);
   EXPECT_TRUE(same_bytes(before.bytes(), filter.bytes()));
-  EXPECT_EQ(detail::quotient_insert(shape, filter.writable_bytes().data(), 0), Inserted::added);
-  while (detail::quotient_erase(shape, filter.writable_bytes().data(), top) == Erased::removed) --stored;
+  EXPECT_EQ(detail::kernels().quotient_insert_one(shape, filter.writable_bytes().data(), 0), Inserted::added);
+  while (detail::kernels().quotient_erase_one(shape, filter.writable_bytes().data(), top) == Erased::removed) --stored;
   EXPECT_EQ(stored, 0u);
   EXPECT_EQ(filter.keys(), 1u);
   EXPECT_TRUE(L::verify(shape, filter.bytes()));
@@ -220,7 +221,7 @@ TEST(Quotient, MergeIsTheMergeOfSortedLists) {
       EXPECT_TRUE(L::verify(both->shape(), both->bytes()));
       EXPECT_EQ(both->keys(), in_a + in_b);
     }
-    // Shapes may differ, as long as the fingerprints are the same numbers.
+    // Shapes may differ as long as the fingerprints are equal.
     auto larger = resize(b.view(), {.buckets = 46'000, .remainder_bits = 6, .guard_bits = 2});
     ASSERT_TRUE(larger);
     auto mixed = merge(a.view(), larger->view());
@@ -261,9 +262,10 @@ TEST(Quotient, ResizeKeepsEverything) {
     for (const auto& d : digests) ASSERT_TRUE(resized->may_contain(d));
     // The keys still find their fingerprints: erasing them all leaves nothing.
     for (const auto& d : digests) ASSERT_EQ(resized->erase(d), Erased::removed);
-    EXPECT_TRUE(same_bytes(resized->bytes(), Quotient(other).bytes()));
+    const Quotient empty(other);
+    EXPECT_TRUE(same_bytes(resized->bytes(), empty.bytes()));
   }
-  // There and back.
+  // Resized and back again.
   auto there = resize(filter.view(), {20'000, 7, 3});
   ASSERT_TRUE(there);
   auto back = resize(there->view(), shape);
@@ -283,27 +285,28 @@ TEST(Quotient, ResizeKeepsEverything) {
   EXPECT_FALSE(shape.grown_for(10'000'000));
 }
 
-// Keys that were never inserted are erased: each success takes another's fingerprint. 1e6 questions a row, z = 5.
+// Erases keys that were never inserted: each success removes the fingerprint of another key. 1e6 queries per row, z =
+// 5.
 TEST(Quotient, GuardBitsMakeAWrongEraseRare) {
   for (const std::uint32_t guard : {0u, 2u, 5u}) {
     const QuotientShape shape{.buckets = 1000, .remainder_bits = 4, .guard_bits = guard};
     const auto digests = some_digests(1, 950);
     std::uint64_t wrong = 0;
     std::uint64_t perhaps = 0;
-    constexpr std::uint64_t kQuestions = 1'000'000;
+    constexpr std::uint64_t kQueries = 1'000'000;
     Quotient filter(shape);
     ASSERT_EQ(filter.insert(std::span<const Digest<Hash>>(digests)), 950u);
     const auto fingerprints = contents(shape, filter.bytes());
-    for (std::uint64_t i = 0; i < kQuestions; ++i) {
+    for (std::uint64_t i = 0; i < kQueries; ++i) {
       const auto d = Digest<Hash>::made_by(Hash(), Stream{77}.at(i));
       perhaps += filter.may_contain(d);
       if (filter.erase(d) == Erased::removed) {
         ++wrong;
-        filter.insert(d);  // the same fingerprint goes back in
+        filter.insert(d);  // puts the same fingerprint back
       }
     }
     EXPECT_EQ(contents(shape, filter.bytes()), fingerprints);
-    // Of these fingerprints: how many of the places that an erase compares, or a query, are taken.
+    // For these fingerprints: the share of values that a query, or an erase, would find present.
     const auto distinct = [](std::vector<std::uint64_t> of, std::uint32_t shift) {
       for (std::uint64_t& f : of) f >>= shift;
       return static_cast<double>(std::unique(of.begin(), of.end()) - of.begin());
@@ -311,10 +314,9 @@ TEST(Quotient, GuardBitsMakeAWrongEraseRare) {
     const double wrong_rate = distinct(fingerprints, 0) / static_cast<double>(shape.fingerprints());
     const double rate = distinct(fingerprints, guard) / static_cast<double>(shape.fingerprints() >> guard);
     std::printf("  guard %u   FPR %.4e   wrong erases %.4e, model %.4e\n", guard,
-                static_cast<double>(perhaps) / kQuestions, static_cast<double>(wrong) / kQuestions,
-                shape.wrong_erase(950));
-    EXPECT_NEAR(static_cast<double>(wrong) / kQuestions, wrong_rate, kSigmas * binomial_error(wrong_rate, kQuestions));
-    EXPECT_NEAR(static_cast<double>(perhaps) / kQuestions, rate, kSigmas * binomial_error(rate, kQuestions));
+                static_cast<double>(perhaps) / kQueries, static_cast<double>(wrong) / kQueries, shape.wrong_erase(950));
+    EXPECT_NEAR(static_cast<double>(wrong) / kQueries, wrong_rate, kSigmas * binomial_error(wrong_rate, kQueries));
+    EXPECT_NEAR(static_cast<double>(perhaps) / kQueries, rate, kSigmas * binomial_error(rate, kQueries));
     EXPECT_NEAR(shape.wrong_erase(950), wrong_rate, 0.03 * wrong_rate);
     EXPECT_LE(shape.wrong_erase(950), shape.fpr(950) * std::exp2(-static_cast<double>(guard)) * 1.06);
   }
@@ -389,8 +391,9 @@ TEST(Quotient, ShapesMeetTheirRequests) {
   EXPECT_NEAR(QuotientShape({1000, 8, 0}).keys_for(QuotientShape({1000, 8, 0}).fpr(321)), 321, 1e-6);
 }
 
-// 2000 tables of random bytes behind a good head, and 2000 good tables with a few bytes changed: nothing is read or
-// written out of range (run under AddressSanitizer), everything ends, and a table whose verification passes is sound.
+// 2000 tables of random bytes after a valid head, and 2000 valid tables with a few bytes changed: nothing is read or
+// written out of range (run under AddressSanitizer), every call returns, and a table whose verification passes is
+// sound.
 TEST(Quotient, HostileBytesStayInside) {
   for (std::uint64_t turn = 0; turn < 4000; ++turn) {
     SCOPED_TRACE(turn);
@@ -405,7 +408,7 @@ TEST(Quotient, HostileBytesStayInside) {
     if (turn % 2 == 0) {
       const unsigned dense = static_cast<unsigned>(random() % 3);
       for (std::size_t i = 64; i < bytes.size(); ++i) {
-        // NOLINTNEXTLINE(misc-redundant-expression): every call is another number
+        // NOLINTNEXTLINE(misc-redundant-expression): every call returns another number
         bytes[i] = static_cast<std::byte>(dense == 0 ? random() : dense == 1 ? random() & random() & random() : 255);
       }
     } else {
@@ -437,14 +440,14 @@ TEST(Quotient, HostileBytesStayInside) {
   }
 }
 
-// Runs that do not ascend, as long as a piece of the merge: its steps from the front and from the back may take
-// from the same list and pass each other. Such tables are refused, not merged into something else.
-TEST(Quotient, MergeRefusesWhatDoesNotAscend) {
+// Runs that do not ascend, as long as a piece of the merge: its steps from the front and from the back might take from
+// the same list and pass each other. Such tables are refused, not merged into something else.
+TEST(Quotient, MergeRefusesRunsThatDoNotAscend) {
   const QuotientShape shape{.buckets = 4096, .remainder_bits = 16, .guard_bits = 0};
   const auto one_run = [&](auto value_of) {
     Quotient filter(shape);
     const std::vector<std::uint64_t> zeros(1024, 0);
-    EXPECT_TRUE(detail::quotient_build(shape, filter.writable_bytes().data(), zeros));
+    EXPECT_TRUE(QuotientLayout::build(shape, filter.writable_bytes().data(), zeros));
     for (std::uint64_t i = 0; i < 1024; ++i) {
       std::byte* block = filter.writable_bytes().data() + QuotientShape::kHeadBytes + i / 64 * shape.block_bytes();
       detail::store(block + 2 * (i % 64), static_cast<std::uint16_t>(value_of(i)));
@@ -478,7 +481,7 @@ TEST(Quotient, HeadsAreChecked) {
   EXPECT_EQ(QuotientView::over(bytes, filter.shape()).error().code, Errc::truncated);
 }
 
-// Every single bit of a sound table matters: verify notices each flip, or the flip gives another sound table.
+// Every bit of a sound table matters: verify notices each flip, or the flip gives another sound table.
 TEST(Quotient, VerifyNoticesFlippedBits) {
   const QuotientShape shape{.buckets = 150, .remainder_bits = 5, .guard_bits = 0};
   Quotient filter(shape);
@@ -499,7 +502,7 @@ TEST(Quotient, VerifyNoticesFlippedBits) {
   EXPECT_LT(unnoticed, 130u * 5) << "at most the bits of remainders";
 }
 
-TEST(Quotient, WriterRefusesWhatIsNotAscending) {
+TEST(Quotient, WriterRefusesInputThatDoesNotAscend) {
   const QuotientShape shape{.buckets = 100, .remainder_bits = 8};
   const auto refuses = [&](std::vector<std::uint64_t> fingerprints) {
     Quotient filter(shape);
@@ -516,7 +519,7 @@ TEST(Quotient, WriterRefusesWhatIsNotAscending) {
   EXPECT_TRUE(refuses(std::vector<std::uint64_t>(shape.slots() + 1, 7)));
 }
 
-// Bytes are for ever: XXH3 of the table after fixed operations.
+// The bytes never change: XXH3 of the table after fixed operations.
 TEST(Quotient, GoldenBytes) {
   const auto golden = [](QuotientShape shape) {
     Quotient filter(shape, Hash(1));
@@ -525,7 +528,7 @@ TEST(Quotient, GoldenBytes) {
     for (std::uint64_t i = 0; i < 900; i += 7) filter.erase(i);
     return Hash()(filter.bytes()).value;
   };
-  with_every_kernel([&](const kernel::Row&) {
+  with_every_kernel([&](const kernel::InstructionSet&) {
     EXPECT_EQ(golden({1300, 8, 0}), 6567904954461863533u);
     EXPECT_EQ(golden({1290, 5, 3}), 7415992082359674623u);
     EXPECT_EQ(golden({4000, 13, 0}), 7831039467111175012u);

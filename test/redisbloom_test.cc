@@ -1,11 +1,11 @@
-// RedisBloom's filters as data.
+// The data formats and structures of RedisBloom.
 //
-// Promises: a stream and a dump of a filter become one another and back without a changed byte; dumps as a server
-// writes them (compressed strings, strings that are numbers) are read; the reciprocal gives the remainder that a
-// division gives; a failed eviction leaves the table as it was; cuckoo filters and chains survive every kind of churn
-// without losing a key that was not deleted. Would notice: a difference anywhere. test/corrupt holds the damage, the
-// conformance suite the bytes of RedisBloom itself.
-#include "format/redisbloom.h"
+// Promises: a stream and a dump of a filter convert into each other and back without a changed byte; dumps as a server
+// writes them (compressed strings, strings stored as numbers) can be read; the reciprocal gives the same remainder as a
+// division; a failed eviction leaves the table unchanged; cuckoo filters and chains survive any churn without losing a
+// key that was not deleted. Would notice: a difference anywhere. test/corrupt tests damage, the conformance suite the
+// bytes of RedisBloom itself.
+#include "redisbloom/redisbloom.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 #include <string>
 
 #include "format/redis_rdb.h"
-#include "perhaps/format.h"
+#include "perhaps/format/format.h"
 
 namespace perhaps::redisbloom {
 namespace {
@@ -38,7 +38,7 @@ Buffer built(const format::Codec& codec, const std::vector<std::string>& keys,
   return *codec.build(views_of(keys), params);
 }
 
-TEST(RedisBloom, StreamAndDumpBecomeOneAnother) {
+TEST(RedisBloom, StreamAndDumpConvertIntoEachOther) {
   for (const char* name : {"redisbloom-bf", "redisbloom-cf"}) {
     const format::Codec& codec = *format::find(name);
     for (const std::size_t count : {1u, 100u, 5000u}) {
@@ -52,7 +52,7 @@ TEST(RedisBloom, StreamAndDumpBecomeOneAnother) {
       const auto back = format::convert({.bytes = dump}, *format::open({.bytes = dump}), codec, format::Params(codec));
       ASSERT_TRUE(back);
       EXPECT_EQ(back->bytes, stream);
-      // As it stands in an .rdb file.
+      // As in an .rdb file.
       const Bytes value = Bytes(dump).subspan(1, dump.size() - 11);
       const auto opened = format::open({.bytes = value});
       ASSERT_TRUE(opened) << opened.error().detail;
@@ -75,13 +75,13 @@ TEST(RedisBloom, StringsAsAServerWritesThem) {
   EXPECT_EQ(block_of({5, 0xc0, 0xf4}), "-12");
   EXPECT_EQ(block_of({5, 0xc1, 0x39, 0x30}), "12345");
   EXPECT_EQ(block_of({5, 0xc2, 0x15, 0xcd, 0x5b, 0x07}), "123456789");
-  // LZF: "ab", then 2 + 2 bytes from one back; "ab", then 7 + 1 + 2 from two back.
+  // LZF: "ab", then 2 + 2 bytes copied from one back; "ab", then 7 + 1 + 2 from two back.
   EXPECT_EQ(block_of({5, 0xc3, 5, 6, 1, 'a', 'b', 0x40, 0}), "abbbbb");
   EXPECT_EQ(block_of({5, 0xc3, 6, 12, 1, 'a', 'b', 0xe0, 1, 1}), "abababababab");
-  EXPECT_EQ(block_of({5, 0xc3, 5, 7, 1, 'a', 'b', 0x40, 0}), "failed");              // promises more
-  EXPECT_EQ(block_of({5, 0xc3, 5, 5, 1, 'a', 'b', 0x40, 0}), "failed");              // promises less
+  EXPECT_EQ(block_of({5, 0xc3, 5, 7, 1, 'a', 'b', 0x40, 0}), "failed");              // claims more
+  EXPECT_EQ(block_of({5, 0xc3, 5, 5, 1, 'a', 'b', 0x40, 0}), "failed");              // claims less
   EXPECT_EQ(block_of({5, 0xc3, 5, 6, 1, 'a', 'b', 0x40, 2}), "failed");              // from before the beginning
-  EXPECT_EQ(block_of({5, 0xc3, 4, 0x80, 0xff, 0, 0, 0, 1, 'a', 'b', 0}), "failed");  // 4 GiB out of four bytes
+  EXPECT_EQ(block_of({5, 0xc3, 4, 0x80, 0xff, 0, 0, 0, 1, 'a', 'b', 0}), "failed");  // 4 GiB from four bytes
   EXPECT_EQ(block_of({5, 0x80, 0xff, 0xff, 0xff, 0xff, 'a'}), "failed");
   EXPECT_EQ(block_of({5}), "failed");
   EXPECT_EQ(block_of({2, 3, 'a', 'b', 'c'}), "failed");
@@ -118,7 +118,7 @@ TEST(RedisBloom, BatchesAnswerAsOneByOne) {
   }
 }
 
-TEST(RedisBloom, FullCuckooIsLeftAsItWas) {
+TEST(RedisBloom, AFullCuckooFilterIsLeftUnchanged) {
   CuckooChain chain(kHeap);
   chain.expansion = 0;
   chain.bucket_size = 3;
@@ -136,8 +136,9 @@ TEST(RedisBloom, FullCuckooIsLeftAsItWas) {
   EXPECT_GT(refused, 100u);
 }
 
-// Against a multiset. A deletion may take the fingerprint of another item with the same one in the same buckets, so it
-// is fingerprints that are counted: (fingerprint, first bucket or its alternate of the smallest sub-filter).
+// Compared with a multiset. A deletion may remove the fingerprint of another item with the same fingerprint in the same
+// buckets, so fingerprints are counted instead of items: (fingerprint, first bucket or its alternate in the smallest
+// sub-filter).
 TEST(RedisBloom, CuckooLosesNothingInChurn) {
   std::mt19937_64 random(7);
   CuckooChain chain(kHeap);

@@ -1,5 +1,5 @@
-// Promise: a Result is a value or the reason there is none, and moves either out whole. Would notice: a value that is
-// copied instead of moved, an error that is lost.
+// Promise: a Result holds a value or the reason why there is none, and either can be moved out. Would notice: a value
+// that is copied instead of moved, an error that is lost.
 #include "perhaps/result.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// Promise: no set of random digests fails to become a ribbon, and none needs more than a seed or two. Would notice: a
-// plan with too little room, by the share of shards that started over, and a set that ended as `every`. The soak of
-// the same name does fifty times as many.
+// Promise: a ribbon can be built from every set of random digests, with one seed or two. Would notice: a plan with too
+// little room, by the share of shards that started over, and a set that ended as `every`. The soak test of the same
+// name builds fifty times as many.
 #include "support/ribbon_sets.h"
 
 namespace perhaps::test {

@@ -1,8 +1,7 @@
-// Promise: a ribbon holds every digest it was built from, whatever they are, in the bytes it was planned to take, at
-// the rate that was asked for; every kernel answers as the layout in its header says; and no bytes lead a probe astray.
-// Would notice: a key lost on its way through the layers, an equation left unsolved, a bumped key looked for in the
-// wrong layer, a byte that changes, a slot too many, a read outside the table (under ASan). Seeds are fixed; bounds are
-// 5 sigma.
+// Promise: a ribbon holds every digest it was built from, whatever they are, in the planned number of bytes, at the
+// requested rate; every kernel answers as the layout in its header says; and no bytes lead a probe out of the table.
+// Would notice: a key lost between the layers, an equation left unsolved, a bumped key looked up in the wrong layer, a
+// byte that changes, a slot too many, a read outside the table (under ASan). Seeds are fixed; bounds are 5 sigma.
 #include "perhaps/ribbon.h"
 
 #include <cmath>
@@ -39,17 +38,18 @@ Ribbon built(const Digests& digests, const Request& request, const BuildOptions&
 
 std::uint64_t perhaps_of(const Ribbon& filter, const Digests& digests, bool ahead = false) {
   std::vector<std::uint64_t> answers(digests.size() / kBatch + 1);
-  RibbonLayout::query(filter.shape(), filter.bytes().data(), digests.data(), digests.size(), answers.data(), ahead);
+  detail::query_batch<RibbonLayout>(filter.shape(), filter.bytes().data(),
+                                    {.words = digests.data(), .count = digests.size(), .ahead = ahead}, answers.data());
   return count_ones(answers);
 }
 
-// Of one shard.
+// For one shard.
 bool is_every(const Ribbon& filter) {
   const std::byte* shard = filter.bytes().data() + filter.shape().front_bytes() + detail::directory_bytes(0);
   return filter.shape().tiny() ? shard[0] == std::byte{255} : shard[0] != std::byte{0};
 }
 
-// The layout once more, from the text of its header: bit by bit, without words, vectors or packed places.
+// The layout again, from the text of its header: bit by bit, without words, vectors or packed places.
 class Reference {
  public:
   Reference(RibbonShape shape, Bytes table) : shape_(shape), table_(table) {}
@@ -176,14 +176,14 @@ void expect_all(const Ribbon& filter, const Digests& digests) {
 
 TEST(Ribbon, HoldsEveryKeyForEverySmallNumberOfThem) {
   constexpr double kRates[] = {0.01, 1.0 / 256, 0.3, 1e-3, 2.5e-7};
-  const kernel::Row& best = *kernel::rows().back();
+  const kernel::InstructionSet& best = *kernel::instruction_sets().back();
   for (std::uint64_t keys = 0; keys <= 2000; ++keys) {
     SCOPED_TRACE(std::to_string(keys) + " keys");
     const Digests digests = random_set(keys, keys);
     const Ribbon filter = built(digests, {.fpr = kRates[keys % 5]});
     ASSERT_EQ(filter.shape().keys, keys);
     ASSERT_FALSE(is_every(filter));
-    kernel::use(*kernel::rows()[keys % kernel::rows().size()]);
+    kernel::use(*kernel::instruction_sets()[keys % kernel::instruction_sets().size()]);
     ASSERT_EQ(perhaps_of(filter, digests), keys);
     kernel::use(best);
     if (keys % 16 == 0) expect_all(filter, digests);
@@ -198,13 +198,14 @@ TEST(Ribbon, HoldsEveryKeyOfLargeSets) {
       const Digests digests = random_set(keys, keys);
       const Ribbon filter = built(digests, {.fpr = fpr}, {.threads = 2});
       EXPECT_EQ(filter.shape().fronts, keys > 1'000'000 ? 2u : keys > 32'768 ? 1u : 0u);
-      with_every_kernel([&](const kernel::Row& row) { EXPECT_EQ(perhaps_of(filter, digests, true), keys) << row.isa; });
+      with_every_kernel(
+          [&](const kernel::InstructionSet& row) { EXPECT_EQ(perhaps_of(filter, digests, true), keys) << row.name; });
       expect_all(filter, digests);
     }
   }
 }
 
-// Digests that are none: the first front finds them all in a few buckets and is skipped; they are spread behind it.
+// Digests of a poor hash: the first front finds them all in a few buckets and is skipped; after it, they are spread.
 TEST(Ribbon, HoldsDigestsThatAreNotSpread) {
   struct Pattern {
     const char* name;
@@ -248,26 +249,27 @@ TEST(Ribbon, EveryKernelAnswersAsTheHeaderSays) {
       const Ribbon filter = built(digests, {.fpr = std::exp2(-columns)});
       SCOPED_TRACE(std::to_string(keys) + " keys, " + std::to_string(columns) + " columns");
       const Reference reference(filter.shape(), filter.bytes());
-      Digests questions = random_set(1, 300);
-      for (std::size_t i = 0; i < digests.size(); i += digests.size() / 60 + 1) questions.push_back(digests[i]);
-      questions.push_back(0);
-      questions.push_back(UINT64_MAX);
+      Digests queries = random_set(1, 300);
+      for (std::size_t i = 0; i < digests.size(); i += digests.size() / 60 + 1) queries.push_back(digests[i]);
+      queries.push_back(0);
+      queries.push_back(UINT64_MAX);
       Unaligned copy(filter.bytes());
       std::vector<bool> wanted;
-      for (const std::uint64_t h : questions) {
+      for (const std::uint64_t h : queries) {
         wanted.push_back(reference.may_contain(h));
         ASSERT_EQ(RibbonLayout::may_contain<detail::isa::Portable>(filter.shape(), copy.bytes().data(), h),
                   wanted.back());
         ASSERT_EQ(RibbonLayout::may_contain<detail::isa::Here>(filter.shape(), copy.bytes().data(), h), wanted.back());
         RibbonLayout::prefetch(filter.shape(), filter.bytes().data(), h);
       }
-      with_every_kernel([&](const kernel::Row& row) {
+      with_every_kernel([&](const kernel::InstructionSet& row) {
         for (const bool ahead : {false, true}) {
-          std::vector<std::uint64_t> answers(questions.size() / kBatch + 1);
-          RibbonLayout::query(filter.shape(), copy.bytes().data(), questions.data(), questions.size(), answers.data(),
-                              ahead);
-          for (std::size_t i = 0; i < questions.size(); ++i) {
-            ASSERT_EQ((answers[i / kBatch] >> (i % kBatch) & 1) != 0, wanted[i]) << row.isa << ", question " << i;
+          std::vector<std::uint64_t> answers(queries.size() / kBatch + 1);
+          detail::query_batch<RibbonLayout>(filter.shape(), copy.bytes().data(),
+                                            {.words = queries.data(), .count = queries.size(), .ahead = ahead},
+                                            answers.data());
+          for (std::size_t i = 0; i < queries.size(); ++i) {
+            ASSERT_EQ((answers[i / kBatch] >> (i % kBatch) & 1) != 0, wanted[i]) << row.name << ", query " << i;
           }
         }
       });
@@ -275,26 +277,26 @@ TEST(Ribbon, EveryKernelAnswersAsTheHeaderSays) {
   }
 }
 
-TEST(Ribbon, RateIsTheOneAskedFor) {
-  constexpr std::uint64_t kQuestions = 2'000'000;
-  Digests questions(kQuestions);
-  for (std::uint64_t i = 0; i < kQuestions; ++i) questions[i] = Stream{77}.at(i);
+TEST(Ribbon, RateIsTheRequestedOne) {
+  constexpr std::uint64_t kQueries = 2'000'000;
+  Digests queries(kQueries);
+  for (std::uint64_t i = 0; i < kQueries; ++i) queries[i] = Stream{77}.at(i);
   for (const std::uint64_t keys : {40, 200, 100'000, 300'000}) {
     for (const double fpr : {0.4, 0.1, 0.01, 1.0 / 256, 0.003, 1e-4}) {
       const Ribbon filter = built(random_set(5, keys), {.fpr = fpr});
       const double model = filter.shape().fpr(static_cast<double>(keys));
       EXPECT_LE(model, fpr);
       EXPECT_GT(model, fpr * (1 - 1e-6));
-      const double measured = static_cast<double>(perhaps_of(filter, questions)) / kQuestions;
-      // Not above, and less below only by the one block in which the columns change.
-      EXPECT_NEAR(measured, model, kSigmas * binomial_error(model, kQuestions) + (keys > 255 ? 0.01 * model : 0))
+      const double measured = static_cast<double>(perhaps_of(filter, queries)) / kQueries;
+      // Not above, and below only because of the one block in which the number of columns changes.
+      EXPECT_NEAR(measured, model, kSigmas * binomial_error(model, kQueries) + (keys > 255 ? 0.01 * model : 0))
           << keys << " keys at " << fpr;
-      EXPECT_LE(measured, fpr + kSigmas * binomial_error(fpr, kQuestions));
+      EXPECT_LE(measured, fpr + kSigmas * binomial_error(fpr, kQueries));
     }
   }
 }
 
-// Deterministic: the bytes that a plan takes. 400 of them stand for the header of a file.
+// Deterministic: the bytes that a plan takes. 400 bytes are allowed for the header of a file.
 TEST(Ribbon, IsNearTheLimit) {
   struct Bar {
     std::uint64_t keys;
@@ -314,7 +316,7 @@ TEST(Ribbon, IsNearTheLimit) {
   EXPECT_LE(static_cast<double>(filter.byte_size() + 400) * 8 / (1e6 * bits_per_key_limit(0.01)), 1.02);
 }
 
-TEST(Ribbon, FillsTheBytesThatItIsGiven) {
+TEST(Ribbon, UsesTheBytesItIsGiven) {
   for (const std::uint64_t keys : {50, 1'000, 100'000}) {
     const RibbonShape by_bits = RibbonShape::for_keys({.keys = keys, .bits_per_key = 9});
     EXPECT_LE(by_bits.bytes(), keys * 9 / 8 + 1);
@@ -325,7 +327,7 @@ TEST(Ribbon, FillsTheBytesThatItIsGiven) {
   }
 }
 
-TEST(Ribbon, ShapeRefusesWhatIsNone) {
+TEST(Ribbon, RefusesInvalidShapes) {
   const RibbonShape shape = RibbonShape::for_keys({.keys = 1000, .fpr = 0.01});
   auto numbers = shape.numbers();
   ASSERT_TRUE(RibbonShape::from(numbers));
@@ -335,7 +337,7 @@ TEST(Ribbon, ShapeRefusesWhatIsNone) {
     changed[i] = value;
     return !RibbonShape::from(changed);
   };
-  EXPECT_TRUE(refused(0, 5));  // a tiny one has other bytes
+  EXPECT_TRUE(refused(0, 5));  // a tiny set has another number of bytes
   EXPECT_TRUE(refused(1, 0));
   EXPECT_TRUE(refused(1, 33));
   EXPECT_TRUE(refused(1, std::uint64_t{1} << 32 | 7));
@@ -356,19 +358,19 @@ TEST(Ribbon, ShapeRefusesWhatIsNone) {
   EXPECT_TRUE(refused(3, 3));
   EXPECT_TRUE(refused(4, fronted.front_bytes()));
   EXPECT_TRUE(refused(6, 100));
-  EXPECT_TRUE(refused(6, std::uint64_t{128} << 20));  // more than there are bytes for
+  EXPECT_TRUE(refused(6, std::uint64_t{128} << 20));  // more than the bytes allow
   EXPECT_TRUE(refused(6, std::uint64_t{1} << 60));
 }
 
 // Random damage to head and directory either is refused or leaves a table that can be probed.
 TEST(Ribbon, DamagedBytesCanBeProbedOrAreRefused) {
   std::uint64_t refused = 0, probed = 0;
-  const Digests questions = random_set(2, 200);
+  const Digests queries = random_set(2, 200);
   for (const std::uint64_t keys : {30, 2'000, 300'000}) {
     const Ribbon filter = built(random_set(keys, keys), {.fpr = 0.013});
     for (std::uint64_t turn = 0; turn < 3000; ++turn) {
       const Stream random{turn};
-      // Of its exact size, so that a read past the end is one past the allocation.
+      // Of exactly this size, so that a read past the end is also past the allocation.
       const auto copy = std::make_unique<std::byte[]>(filter.byte_size());
       std::memcpy(copy.get(), filter.bytes().data(), filter.byte_size());
       for (std::uint64_t i = 0; i <= turn % 4; ++i) {
@@ -381,14 +383,16 @@ TEST(Ribbon, DamagedBytesCanBeProbedOrAreRefused) {
       refused += !view;
       if (!view) continue;
       ++probed;
-      with_every_kernel([&](const kernel::Row&) {
+      with_every_kernel([&](const kernel::InstructionSet&) {
         std::uint64_t answers[4];
-        RibbonLayout::query(filter.shape(), copy.get(), questions.data(), questions.size(), answers, turn % 3 == 0);
+        detail::query_batch<RibbonLayout>(filter.shape(), copy.get(),
+                                          {.words = queries.data(), .count = queries.size(), .ahead = turn % 3 == 0},
+                                          answers);
       });
       for (std::size_t i = 0; i < 20; ++i) {
-        RibbonLayout::may_contain<detail::isa::Portable>(filter.shape(), copy.get(), questions[i]);
-        RibbonLayout::may_contain<detail::isa::Here>(filter.shape(), copy.get(), questions[i]);
-        RibbonLayout::prefetch(filter.shape(), copy.get(), questions[i]);
+        RibbonLayout::may_contain<detail::isa::Portable>(filter.shape(), copy.get(), queries[i]);
+        RibbonLayout::may_contain<detail::isa::Here>(filter.shape(), copy.get(), queries[i]);
+        RibbonLayout::prefetch(filter.shape(), copy.get(), queries[i]);
       }
     }
   }
@@ -406,7 +410,7 @@ TEST(Ribbon, BytesAreTheSameForEveryThreadCountAndOrder) {
   EXPECT_TRUE(std::ranges::equal(one.bytes(), two.bytes()));
 }
 
-// The standard ribbon: 128 bits wide, no bumping, as many slots as make it solvable. Every equation is asked for.
+// The standard ribbon: 128 bits wide, no bumping, enough slots to be solvable. Every equation is checked.
 template <class Word>
 void expect_solved(std::uint32_t columns, std::uint64_t narrow) {
   constexpr std::uint64_t kEquations = 4000;
@@ -450,14 +454,14 @@ void expect_solved(std::uint32_t columns, std::uint64_t narrow) {
 }
 
 TEST(RibbonSolver, SolvesTheStandardRibbonOf128Bits) {
-  with_every_kernel([](const kernel::Row&) {
+  with_every_kernel([](const kernel::InstructionSet&) {
     expect_solved<ribbon::Wide>(7, 13);
     expect_solved<ribbon::Wide>(32, 1000);
   });
 }
 
 TEST(RibbonSolver, SolvesARibbonOf64Bits) {
-  with_every_kernel([](const kernel::Row&) {
+  with_every_kernel([](const kernel::InstructionSet&) {
     expect_solved<std::uint64_t>(5, 31);
     expect_solved<std::uint64_t>(8, 0);
   });
@@ -475,15 +479,16 @@ TEST(Ribbon, BytesNeverChange) {
                                 {600'000, 0.01, 0xeeae5f64391c28a0}};
   for (const Golden& golden : kGolden) {
     const Digests digests = random_set(golden.keys + 1, golden.keys);
-    with_every_kernel([&](const kernel::Row& row) {
+    with_every_kernel([&](const kernel::InstructionSet& row) {
       const Ribbon filter = built(digests, {.fpr = golden.fpr});
-      EXPECT_EQ(Hash()(filter.bytes()).value, golden.bytes) << golden.keys << " keys, " << row.isa;
+      EXPECT_EQ(Hash()(filter.bytes()).value, golden.bytes) << golden.keys << " keys, " << row.name;
     });
   }
   // A set that needs a seed.
   Digests numbers(5000);
   std::iota(numbers.begin(), numbers.end(), 0);
-  EXPECT_EQ(Hash()(built(numbers, {.fpr = 0.02}).bytes()).value, 0x5771ccfdd5cca2eeu);
+  const Ribbon seeded = built(numbers, {.fpr = 0.02});
+  EXPECT_EQ(Hash()(seeded.bytes()).value, 0x5771ccfdd5cca2eeu);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Promise: ten million keys later the chain loses nothing and its rate is below the one that was asked for, and the
-// window filter has forgotten all but its window and has not grown. Would notice: a share or a capacity that is wrong
-// only far out, stamps that do not survive many rounds. Bounds 5 sigma, n and rates are printed.
+// Promise: after ten million keys the chain has lost none and its rate is below the requested one, and the window
+// filter has forgotten everything but its window and has not grown. Would notice: a share or a capacity that is wrong
+// only in a long chain, stamps that do not survive many rounds. Bounds are 5 sigma; n and rates are printed.
 #include "perhaps/scalable_bloom.h"
 #include "perhaps/window.h"
 #include "support/statistics.h"
@@ -39,11 +39,11 @@ void ten_million(double target) {
   in_columns(0, kKeys, [&](std::span<const Digest<Hash>> digests) { filter.insert(digests); });
   EXPECT_EQ(perhaps_in(filter, 0, kKeys), kKeys);
   const double rate = static_cast<double>(perhaps_in(filter, kKeys, 2 * kKeys)) / kKeys;
-  std::printf("  %s, target %g: measured %.4g (n = 1e7), model %.4g, %.1f bits a key, %zu links\n",
+  std::printf("  %s, target %g: measured %.4g (n = 1e7), model %.4g, %.1f bits per key, %zu links\n",
               std::string(F::layout::family).c_str(), target, rate, filter.fpr(),
               static_cast<double>(filter.byte_size() * 8) / kKeys, filter.links().size());
   EXPECT_LE(rate, target);
-  // Keys that look present are not put in, so those that are set a little more bits than the model's: at most 2 %.
+  // Keys that look present are not inserted, so those that are set a few more bits than in the model: at most 2 %.
   EXPECT_NEAR(rate, filter.fpr(), kSigmas * binomial_error(rate, kKeys) + 0.02 * rate);
 }
 
@@ -60,15 +60,14 @@ TEST(WindowSlow, TenMillionKeys) {
     in_columns(0, n, [&](std::span<const Digest<Hash>> digests) { filter.insert(digests); });
     EXPECT_EQ(filter.byte_size(), bytes);
     EXPECT_EQ(perhaps_in(filter, n - 70'000, n), 70'000u);
-    // Everything older, and as many that never came, are strangers alike.
+    // Older keys, and as many that were never inserted, are equally absent.
     const std::uint64_t old = n - 8 * filter.shape().step;
-    const double questions = static_cast<double>(old + kKeys);
-    const double rate = static_cast<double>(perhaps_in(filter, 0, old) + perhaps_in(filter, n, n + kKeys)) / questions;
+    const double queries = static_cast<double>(old + kKeys);
+    const double rate = static_cast<double>(perhaps_in(filter, 0, old) + perhaps_in(filter, n, n + kKeys)) / queries;
     const double model = filter.shape().fpr(70'000);
-    std::printf("  window of 70,000, target %g: measured %.4g (n = %.0f), model %.4g\n", target, rate, questions,
-                model);
-    // One filter: its own fill varies, which binomial noise does not contain.
-    EXPECT_NEAR(rate, model, kSigmas * binomial_error(model, questions) + 0.02 * model);
+    std::printf("  window of 70,000, target %g: measured %.4g (n = %.0f), model %.4g\n", target, rate, queries, model);
+    // A single filter: its fill varies too, which the binomial error does not include.
+    EXPECT_NEAR(rate, model, kSigmas * binomial_error(model, queries) + 0.02 * model);
   }
 }
 

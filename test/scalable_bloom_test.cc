@@ -1,6 +1,6 @@
-// Promise: however many keys come, none is missing and the rate stays below the one that was asked for; the batch
-// answers what one by one answers; a chain comes back from its numbers and bytes. Would notice: a link that is filled
-// past its capacity, shares that add up to more than one, a link that is not asked, numbers that are believed.
+// Promise: however many keys are inserted, none is missing and the rate stays below the requested one; batches answer
+// like single lookups; a chain can be restored from its numbers and bytes. Would notice: a link that is filled beyond
+// its capacity, shares that add up to more than one, a link that is not queried, numbers that are trusted.
 #include "perhaps/scalable_bloom.h"
 
 #include "support/statistics.h"
@@ -36,18 +36,18 @@ TYPED_TEST(ScalableOf, LosesNothingAndStaysBelowItsRate) {
         std::vector<std::uint64_t> answers(n / 64 + 1);
         filter.may_contain(std::span<const Digest<H>>(digests), answers);
         missing += n - count_ones(answers);
-        constexpr std::uint64_t kQuestions = 60'000;
-        const auto strange = random_digests(hasher, 1000 + seed, kQuestions);
-        answers.assign(kQuestions / 64 + 1, 0);
-        filter.may_contain(std::span<const Digest<H>>(strange), answers);
-        rate.add(static_cast<double>(count_ones(answers)) / kQuestions);
+        constexpr std::uint64_t kQueries = 60'000;
+        const auto absent = random_digests(hasher, 1000 + seed, kQueries);
+        answers.assign(kQueries / 64 + 1, 0);
+        filter.may_contain(std::span<const Digest<H>>(absent), answers);
+        rate.add(static_cast<double>(count_ones(answers)) / kQueries);
         bits += static_cast<double>(filter.byte_size() * 8) / static_cast<double>(filters * n);
         EXPECT_LE(filter.keys(), n);
         EXPECT_LE(filter.fpr(), target);
       }
       EXPECT_EQ(missing, 0u);
       const double error = std::max(rate.error(), binomial_error(target, 60'000.0 * double(filters)));
-      std::printf("  target %g, %lu keys: measured %.3g, %.1f bits a key\n", target, n, rate.value(), bits);
+      std::printf("  target %g, %lu keys: measured %.3g, %.1f bits per key\n", target, n, rate.value(), bits);
       EXPECT_LE(rate.value(), target + kSigmas * error);
     }
   }
@@ -74,7 +74,7 @@ TEST(ScalableBloom, BatchAnswersAsOneByOne) {
   std::vector<std::uint64_t> by_key(by_digest.size());
   filter.may_contain(std::span<const Digest<Hash>>(digests), by_digest);
   filter.may_contain(std::span<const std::uint64_t>(keys), by_key);
-  with_every_kernel([&](const kernel::Row&) {
+  with_every_kernel([&](const kernel::InstructionSet&) {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       ASSERT_EQ(filter.may_contain(digests[i]), bool(by_digest[i / 64] >> i % 64 & 1));
     }
@@ -83,9 +83,9 @@ TEST(ScalableBloom, BatchAnswersAsOneByOne) {
   EXPECT_EQ(filter.may_contain(std::span<const Digest<Hash>>(digests).first(64)), by_digest[0]);
 }
 
-TEST(ScalableBloom, BatchInsertSaysWhatWasThere) {
-  // 4000 distinct keys, each several times, in one batch and across batches: exactly the first of each is new, but for
-  // false positives, which 1e-9 excludes.
+TEST(ScalableBloom, BatchInsertSaysWhichKeysWerePresent) {
+  // 4000 distinct keys, each several times, in one batch and across batches: exactly the first of each is new, except
+  // for false positives, which a rate of 1e-9 excludes.
   Scalable<Bloom> filter(Growth{.fpr = 1e-9, .first = 50});
   std::set<std::uint64_t> seen;
   for (std::uint64_t round = 0; round < 40; ++round) {
@@ -110,7 +110,7 @@ TEST(ScalableBloom, RepeatedKeysFillNothing) {
   EXPECT_EQ(filter.try_insert(std::string("new")), Inserted::added);
 }
 
-TEST(ScalableBloom, WithoutMemoryItIsAsItWas) {
+TEST(ScalableBloom, OutOfMemoryLeavesItUnchanged) {
   // A chain whose only link claims to be full of 2^60 keys: the next one is larger than any memory.
   const Scalable<BlockBloom> small(Growth{.fpr = 1e-9, .first = 3});
   auto shape = small.shape();
@@ -139,14 +139,14 @@ TEST(ScalableBloom, ComesBackFromNumbersAndBytes) {
   Scalable<Bloom> copy(*view);
   Scalable<Bloom> moved = std::move(copy);
   const Scalable<Bloom> again = moved;
-  moved.insert(std::uint64_t{6000});  // the copy does not see it
+  moved.insert(std::uint64_t{6000});  // does not affect the copy
   for (std::uint64_t i = 0; i < 6000; ++i) {
     EXPECT_EQ(view->may_contain(i), filter.may_contain(i));
     EXPECT_EQ(again.may_contain(i), filter.may_contain(i));
   }
   EXPECT_EQ(again.numbers(), numbers);
 
-  // What a file says is not believed.
+  // The numbers of a file are not trusted.
   const auto refused = [&](std::size_t at, std::uint64_t value) {
     auto bad = numbers;
     bad[at] = value;
@@ -173,19 +173,19 @@ TEST(ScalableBloom, ComesBackFromNumbersAndBytes) {
   EXPECT_FALSE(Scalable<Bloom>::View::over(tables, *shape, Hash(9)));
 }
 
-TEST(ScalableBloom, UnionHoldsBothAndGoesOn) {
+TEST(ScalableBloom, UnionHoldsBothAndGrowsOn) {
   ScalableBloom a(Growth{.fpr = 0.01, .first = 50});
   ScalableBloom b(Growth{.fpr = 0.01, .first = 70});
   for (std::uint64_t i = 0; i < 1000; ++i) a.insert(i), b.insert(i + 10'000);
-  ASSERT_TRUE(a.unite(b));
+  ASSERT_TRUE(a.merge(b));
   for (std::uint64_t i = 0; i < 1000; ++i) a.insert(i + 20'000);
   std::uint64_t missing = 0;
   for (std::uint64_t i = 0; i < 1000; ++i)
     missing += !a.may_contain(i) + !a.may_contain(i + 10'000) + !a.may_contain(i + 20'000);
   EXPECT_EQ(missing, 0u);
   EXPECT_LE(a.fpr(), 0.02);
-  ASSERT_TRUE(a.unite(a));
-  EXPECT_FALSE(a.unite(ScalableBloom(Growth{}, Hash(1))));
+  ASSERT_TRUE(a.merge(a));
+  EXPECT_FALSE(a.merge(ScalableBloom(Growth{}, Hash(1))));
 }
 
 }  // namespace

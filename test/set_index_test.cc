@@ -1,8 +1,8 @@
-// Promise: the index answers for each set exactly what its classic filter answers, before and after sets come and go,
-// in memory and from a file; the sets wrongly named are as many as the model says. Would notice: a bit of a
+// Promise: the index answers for each set exactly as its classic filter does, before and after sets are added and
+// removed, in memory and from a file; the number of false positives matches the model. Would notice: a bit of a
 // neighbouring column, a column that is not cleared, a row that moves when the matrix grows, a damaged file that is
-// believed.
-#include "perhaps/set_index.h"
+// trusted.
+#include "perhaps/engine/set_index.h"
 
 #include <gtest/gtest.h>
 
@@ -43,27 +43,27 @@ class Model {
     EXPECT_FALSE(index.remove(name));
     filters.erase(name);
   }
-  // Every set of every answer, for keys of all sets and of none.
-  void check(const SetIndexProbes& asked) const {
+  // Checks every set in every answer, for keys of all sets and of none.
+  void check(const SetIndexProbes& view) const {
     std::vector<std::uint64_t> digests;
     for (std::uint64_t i = 0; i < 300; ++i) digests.push_back(Hash(7)(Stream{i % 20 + 1}.at(i / 20)).value);
-    std::vector<std::uint64_t> answers(digests.size() * asked.words());
-    asked.may_contain(digests, answers);
+    std::vector<std::uint64_t> answers(digests.size() * view.words());
+    view.may_contain(digests, answers);
     std::size_t named = 0;
-    for (std::size_t s = 0; s < asked.sets().size(); ++s) {
-      const std::string& name = asked.sets()[s].name;
+    for (std::size_t s = 0; s < view.sets().size(); ++s) {
+      const std::string& name = view.sets()[s].name;
       named += !name.empty();
       for (std::size_t i = 0; i < digests.size(); ++i) {
-        const bool answer = answers[i * asked.words() + s / 64] >> s % 64 & 1;
+        const bool answer = answers[i * view.words() + s / 64] >> s % 64 & 1;
         const auto digest = Digest<Hash>::made_by(Hash(7), digests[i]);
         ASSERT_EQ(answer, !name.empty() && filters.at(name).may_contain(digest)) << name << ", column " << s;
       }
     }
     EXPECT_EQ(named, filters.size());
     for (std::size_t i = 0; i < digests.size(); ++i) {
-      const auto begin = answers.begin() + static_cast<std::ptrdiff_t>(i * asked.words());
-      EXPECT_EQ(asked.any_may_contain(digests[i]),
-                std::any_of(begin, begin + static_cast<std::ptrdiff_t>(asked.words()), [](auto w) { return w != 0; }));
+      const auto begin = answers.begin() + static_cast<std::ptrdiff_t>(i * view.words());
+      EXPECT_EQ(view.any_may_contain(digests[i]),
+                std::any_of(begin, begin + static_cast<std::ptrdiff_t>(view.words()), [](auto w) { return w != 0; }));
     }
   }
 
@@ -110,20 +110,21 @@ TEST(SetIndex, ComesBackFromAFile) {
     const SetIndex copy(*view);
     model.check(copy);
     EXPECT_EQ(file->header().record.keys, 79u * 100);
-    // Asked as one filter, it tells whether any set may have the key.
+    // Queried as a single filter, it says whether any set may hold the key.
     const auto any = file->any();
     EXPECT_EQ(any->describe().family, "sets");
     const auto digest = Hash(7)(Stream{1}.at(0)).value;
     EXPECT_EQ(any->digests()->may_contain(std::span(&digest, 1)), 1u);
     EXPECT_FALSE(file->load());
-    // A file of another kind is none of ours.
+    // A file of another kind is refused.
     ASSERT_TRUE(save(path, model.filters.begin()->second));
-    EXPECT_EQ(SetIndexView::over(*File::open(path)).error().code, Errc::mismatch);
+    const auto other = File::open(path);
+    EXPECT_EQ(SetIndexView::over(*other).error().code, Errc::mismatch);
   }
   std::filesystem::remove(path);
 }
 
-TEST(SetIndex, WhatIsWrongIsRefused) {
+TEST(SetIndex, RefusesInvalidInput) {
   SetIndex index(BloomShape{.bits = 64, .probes = 2}, Hash());
   const std::vector<std::byte> eight(8);
   const std::vector<std::byte> nine(9);
@@ -163,27 +164,27 @@ TEST(SetIndex, WhatIsWrongIsRefused) {
   EXPECT_FALSE(over({64, 2, 64}, table, repeated));
 }
 
-// 64 columns of 2^58 bits are 2^64 bits: the product once ran over, to a matrix of nothing.
+// 64 columns of 2^58 bits are 2^64 bits: the product once overflowed, giving an empty matrix.
 TEST(SetIndex, AMatrixBeyond64BitsIsNotMade) {
   EXPECT_THROW(SetIndex(BloomShape{.bits = std::uint64_t{1} << 58, .probes = 2}, Hash()), std::bad_alloc);
   EXPECT_THROW(SetIndex(Request{.keys = std::uint64_t{1} << 60, .fpr = 0.01}, Hash()), std::bad_alloc);
 }
 
-// 64 sets of 2000 keys at 1 %, 20,000 absent keys, z = 5. The questions share their filters, so sigma is taken over the
-// filters: their rates differ by far less than a question's outcome.
-TEST(SetIndex, NamesAsManyWrongSetsAsTheModelSays) {
+// 64 sets of 2000 keys at 1 %, 20,000 absent keys, z = 5. The queries share their filters, so sigma is taken over the
+// filters: their rates differ by far less than the outcomes of single queries.
+TEST(SetIndex, FalsePositivesMatchTheModel) {
   constexpr std::uint64_t kKeys = 2000;
-  constexpr std::uint64_t kQuestions = 20'000;
+  constexpr std::uint64_t kQueries = 20'000;
   Model model(BloomShape::for_keys({.keys = kKeys, .fpr = 0.01}), kKeys);
   model.add(0, 64);
   std::uint64_t named = 0;
-  for (std::uint64_t i = 0; i < kQuestions; ++i) {
+  for (std::uint64_t i = 0; i < kQueries; ++i) {
     const auto digest = Hash(7)(Stream{999}.at(i)).value;
     std::uint64_t answer = 0;
     model.index.may_contain(std::span(&digest, 1), std::span(&answer, 1));
     named += static_cast<unsigned>(std::popcount(answer));
   }
-  const double expected = model.index.false_sets() * kQuestions;
+  const double expected = model.index.false_sets() * kQueries;
   EXPECT_NEAR(static_cast<double>(named), expected, 5 * std::sqrt(expected) + 0.01 * expected);
 }
 

@@ -1,6 +1,6 @@
-// Promises: the shard of a key is what the page says, whatever the key; shards share out keys evenly and independently
-// of the digest that a filter places them by; a file of shards gives back what was put in, and every damaged byte of it
-// is refused. Would notice: a changed seed, a rule that leans, a header field that is not looked at.
+// Promises: the shard of a key is as documented, whatever the key; keys are distributed to shards evenly and
+// independently of the digest by which a filter places them; a file of shards returns what was written, and damage to
+// any byte of it is refused. Would notice: a changed seed, a biased rule, a header field that is not checked.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "perhaps/container.h"
-#include "perhaps/shards.h"
+#include "perhaps/file/container.h"
+#include "perhaps/file/shards.h"
 
 namespace perhaps {
 namespace {
@@ -69,7 +69,7 @@ TEST(Shard, IsEvenAndIndependentOfTheDigest) {
   EXPECT_LT(chi, 255 + 5 * std::sqrt(2 * 255.0)) << "n = " << kKeys;
 }
 
-TEST_F(ShardsFile, GivesBackWhatWasPutIn) {
+TEST_F(ShardsFile, ReturnsWhatWasWritten) {
   const std::string first(100, 'a');
   const std::string second;
   const std::string third(1000, 'c');
@@ -91,7 +91,7 @@ TEST_F(ShardsFile, GivesBackWhatWasPutIn) {
   const Shard one{0, bytes_of(first)};
   ASSERT_TRUE(write_shards(path_, 1, {&one, 1}));
   const std::vector<std::byte> whole = read();
-  EXPECT_TRUE(Shards::over(whole)->whole());
+  EXPECT_TRUE((*Shards::over(whole)).whole());
 }
 
 TEST_F(ShardsFile, RefusesDamage) {

@@ -1,6 +1,6 @@
-// Promise: sizes and rates are those of the exact model of each layout, both ways, for any input. Would notice: a model
-// that drifts from a direct summation, a size that misses the rate it was asked for or wastes a unit, an input that
-// hangs, overflows or divides by zero.
+// Promise: sizes and rates are those of the exact model of each layout, in both directions, for any input. Would
+// notice: a model that differs from a direct summation, a size that misses the requested rate or wastes a unit, an
+// input that hangs, overflows or divides by zero.
 #include "perhaps/sizing.h"
 
 #include <gtest/gtest.h>
@@ -18,19 +18,19 @@ template <>
 struct Units<BloomShape> {
   static constexpr double kBits = 1;
   static std::uint64_t& of(BloomShape& s) { return s.bits; }
-  static constexpr std::uint64_t kMost = std::uint64_t{1} << 60;
+  static constexpr std::uint64_t kMax = std::uint64_t{1} << 60;
 };
 template <>
 struct Units<LineShape> {
   static constexpr double kBits = 512;
   static std::uint64_t& of(LineShape& s) { return s.lines; }
-  static constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+  static constexpr std::uint64_t kMax = std::uint64_t{1} << 50;
 };
 template <>
 struct Units<BlockShape> {
   static constexpr double kBits = 256;
   static std::uint64_t& of(BlockShape& s) { return s.blocks; }
-  static constexpr std::uint64_t kMost = BlockShape::kMaxBlocks;
+  static constexpr std::uint64_t kMax = BlockShape::kMaxBlocks;
 };
 
 template <class S>
@@ -47,7 +47,7 @@ TYPED_TEST_SUITE(Sizing, Shapes);
 constexpr std::uint64_t kSomeKeys[] = {0, 1, 2, 3, 10, 63, 64, 65, 1000, 12'345, 1'000'000, 1'000'000'000};
 constexpr double kSomeRates[] = {0.999, 0.9, 0.5, 0.3, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6, 1e-9, 1e-12};
 
-TYPED_TEST(Sizing, ReachesTheRateAndNotWithOneUnitMoreThanNeeded) {
+TYPED_TEST(Sizing, ReachesTheRateWithTheFewestUnits) {
   for (const std::uint64_t keys : kSomeKeys) {
     for (const double fpr : kSomeRates) {
       SCOPED_TRACE(std::to_string(keys) + " keys at " + std::to_string(fpr));
@@ -55,8 +55,8 @@ TYPED_TEST(Sizing, ReachesTheRateAndNotWithOneUnitMoreThanNeeded) {
       TypeParam shape = TypeParam::for_keys({.keys = keys, .fpr = fpr});
       ASSERT_TRUE(shape.valid());
       std::uint64_t& units = Units<TypeParam>::of(shape);
-      if (units == Units<TypeParam>::kMost) continue;
-      // At 1e-12 sixteen probes cancel to one part in a thousand.
+      if (units == Units<TypeParam>::kMax) continue;
+      // At 1e-12, cancellation with sixteen probes leaves an error of one part in a thousand.
       const double slack = fpr < 1e-9 ? 1.002 : 1 + 1e-9;
       EXPECT_LE(shape.fpr(n), fpr * slack);
       if (units == 1) continue;
@@ -66,7 +66,7 @@ TYPED_TEST(Sizing, ReachesTheRateAndNotWithOneUnitMoreThanNeeded) {
   }
 }
 
-// What a rate was chosen for, it holds: keys_for(fpr) is where fpr(keys) crosses.
+// keys_for(fpr) is where fpr(keys) crosses the rate.
 TYPED_TEST(Sizing, KeysForIsTheInverseOfFpr) {
   for (const double fpr : {0.3, 0.1, 0.01, 1e-3, 1e-5}) {
     const TypeParam shape = TypeParam::for_keys({.keys = 100'000, .fpr = fpr});
@@ -165,7 +165,7 @@ TYPED_TEST(Sizing, OneFieldDecides) {
 
 // --- against a direct sum
 
-// P(j of n keys fall on one of `units` units), for j = 0, 1 .. while it matters.
+// P(j of n keys are assigned to a given one of `units` units), for j = 0, 1 .. as long as it matters.
 template <class Visit>
 void for_each_load(std::uint64_t n, double units, Visit visit) {
   const double p = 1 / units;
@@ -191,7 +191,7 @@ TEST(SizingModel, BlockIsTheSumOverLoads) {
   }
 }
 
-// Whole rounds: given the load j the lanes are independent, and nothing cancels.
+// Whole rounds: for a given load j the lanes are independent, and nothing cancels.
 TEST(SizingModel, WholeRoundsOfALineAreTheSumOverLoads) {
   for (const std::uint64_t lines : {1, 2, 10, 1000}) {
     for (const double load : {3.0, 13.0, 30.0, 50.0, 150.0}) {
@@ -210,16 +210,16 @@ TEST(SizingModel, WholeRoundsOfALineAreTheSumOverLoads) {
   }
 }
 
-// A part of a round, for one line and one key: the key and the question begin at the same of 8 lanes or at others.
+// Part of a round, with one line and one key: key and lookup begin at the same of the 8 lanes or at different ones.
 TEST(SizingModel, PartOfARoundOfALineWithOneKey) {
   for (std::uint32_t probes = 1; probes < 8; ++probes) {
-    // With fewer than eight probes a question that begins elsewhere asks a lane that is empty.
+    // With fewer than eight probes, a lookup that begins at another lane probes a lane that is empty.
     const double wanted = std::pow(1.0 / 64, probes) / 8;
     EXPECT_NEAR((LineShape{1, probes}.fpr(1)), wanted, wanted * 1e-6 + 1e-18) << probes;
   }
 }
 
-// E[(set bits / m)^k] over kn throws at m bits, by the distribution of the number of set bits.
+// E[(set bits / m)^k] after kn random bits out of m, from the distribution of the number of set bits.
 double classic_by_distribution(std::uint64_t m, std::uint32_t k, std::uint64_t n) {
   std::vector<double> p(m + 1);
   p[0] = 1;
@@ -275,12 +275,12 @@ TEST(SizingReference, Classic) {
   const auto billion = BloomShape::for_keys({.keys = 1'000'000'000, .fpr = 0.001});
   EXPECT_NEAR(static_cast<double>(billion.bytes()), 1.8e9, 0.01e9);
   EXPECT_EQ(billion.probes, 10u);
-  // 1.44 bits more halve the rate.
+  // 1.44 more bits halve the rate.
   for (const double bits : {8.0, 12.0, 16.0}) EXPECT_NEAR(best(bits).first / best(bits + 1.4427).first, 2, 0.03);
   EXPECT_NEAR(bits_per_key_limit(0.01), 6.6439, 1e-4);
 }
 
-// What free probes in one line would need at their best count, and what others measured for split blocks.
+// What unrestricted probes in one line would need at their best count, and what others measured for split blocks.
 TEST(SizingReference, BitsPerKeyOfEachFamily) {
   struct Row {
     double fpr, classic, line, block;
@@ -296,7 +296,7 @@ TEST(SizingReference, BitsPerKeyOfEachFamily) {
       best = std::min(best, 1e6 * 512 / LineShape{1'000'000, probes}.keys_for(row.fpr));
     }
     EXPECT_NEAR(best, row.line, row.line * 0.015);
-    // A whole round may cost 2 % more, nothing else may.
+    // Only a whole round may cost 2 % more.
     EXPECT_LE(Sizing<LineShape>::bits_per_key(row.fpr), best * 1.0201);
     EXPECT_GE(Sizing<LineShape>::bits_per_key(row.fpr), best * 0.9999);
   }
@@ -312,7 +312,7 @@ TEST(SizingReference, ProbesOfALine) {
   };
   EXPECT_LT(best_of(16), 11u);
   EXPECT_LT(best_of(20), 14u);
-  // Between free probes (about 1 % fewer bits) and whole rounds only.
+  // Between unrestricted probes (about 1 % fewer bits) and whole rounds only.
   EXPECT_GE(best_of(16), 8u);
   EXPECT_GE(best_of(20), 9u);
   const auto at_10_24 = LineShape::for_keys({.keys = 1'000'000, .bits_per_key = 10.24});

@@ -1,6 +1,7 @@
-// Promise: a key answers *perhaps* for as long as its window lasts, by keys and by time, is forgotten soon after, and
-// the rate in between is the model's. Would notice: a generation cleared too early or too late, a stamp that is not
-// kept, a batch that differs from one by one, a number from a file that is believed. Seeds are fixed; bounds 5 sigma.
+// Promise: a key answers *perhaps* as long as its window lasts, by keys and by time, and is forgotten soon after; the
+// rate of absent keys matches the model. Would notice: a generation cleared too early or too late, a stamp that is not
+// kept, a batch that differs from single calls, a number from a file that is trusted. Seeds are fixed; bounds are 5
+// sigma.
 #include "perhaps/window.h"
 
 #include <cmath>
@@ -15,8 +16,8 @@ using Digests = std::vector<Digest<Hash>>;
 
 Digest<Hash> digest(std::uint64_t value) { return Digest<Hash>::made_by(Hash(), value); }
 
-// The filter as its header tells it, without stamps, cells or interleaving: eight sets of positions, and a generation
-// that begins throws the oldest away.
+// The filter as described in its header, without stamps, cells or interleaving: eight sets of positions; when a
+// generation begins, the oldest is discarded.
 class Model {
  public:
   explicit Model(WindowShape shape) : shape_(shape), sets_(8) {}
@@ -93,7 +94,7 @@ TEST(Window, ByKeysIsTheModelAndLosesNothing) {
     Digests digests;
     std::vector<bool> expected;
     for (std::uint64_t i = 0; i < n; ++i) {
-      // Of every three keys one comes again, from anywhere in the past.
+      // One key in three is a repetition, from anywhere in the past.
       const std::uint64_t r = Stream{11}.at(i);
       const std::uint64_t h = r % 3 == 0 && i > 0 ? Stream{12}.at(r / 3 % i) : Stream{12}.at(i);
       digests.push_back(digest(h));
@@ -104,16 +105,16 @@ TEST(Window, ByKeysIsTheModelAndLosesNothing) {
       if (i % 97 == 0) {
         for (const std::uint64_t k : last) missing += !one.may_contain(digest(k));
         for (std::uint64_t k = 0; k < 20; ++k) {
-          const std::uint64_t strange = Stream{13}.at(20 * i + k);
-          ASSERT_EQ(one.may_contain(digest(strange)), model.seen(strange));
+          const std::uint64_t absent = Stream{13}.at(20 * i + k);
+          ASSERT_EQ(one.may_contain(digest(absent)), model.seen(absent));
         }
       }
     }
-    // The same in batches of odd sizes gives the same answers and the same bytes.
+    // The same keys in batches of odd sizes give the same answers and the same bytes.
     std::vector<std::uint64_t> answers(5);
     for (std::size_t from = 0, size = 1; from < n; from += size, size = size % 300 + 7) {
       const auto part = std::span<const Digest<Hash>>(digests).subspan(from, std::min<std::size_t>(size, n - from));
-      check_and_insert(batch, part, answers);
+      insert(batch, part, answers);
       for (std::size_t i = 0; i < part.size(); ++i)
         ASSERT_EQ(bool(answers[i / 64] >> i % 64 & 1), expected[from + i]) << "key " << from + i;
     }
@@ -144,7 +145,7 @@ TEST(Window, ByTimeIsTheModelAndLosesNothing) {
       advance(filter, backwards ? now - std::min(now, r / 32 % 10'000) : now);
       model.advance(now);
       const std::uint64_t h = r % 3 == 0 && i > 0 ? Stream{22}.at(r / 3 % i) : Stream{22}.at(i);
-      ASSERT_EQ(check_and_insert(filter, digest(h)), model.insert(h)) << "key " << i;
+      ASSERT_EQ(filter.insert(digest(h)) == Inserted::present, model.insert(h)) << "key " << i;
       last.emplace_back(now, h);
       while (now - last.front().first > shape.window()) last.pop_front();
       for (std::size_t k = 0; k < last.size(); k += 1 + last.size() / 64)
@@ -155,25 +156,25 @@ TEST(Window, ByTimeIsTheModelAndLosesNothing) {
 }
 
 TEST(Window, ALineUntouchedFor256GenerationsStaysWithinTheModel) {
-  // One key in each generation of a filter of many lines: stamps come round. The windows promise holds, and strange
-  // keys are answered *perhaps* no more often than by a full filter.
+  // One key in each generation of a filter of many lines: stamps wrap around. The promise of the window holds, and
+  // absent keys are answered *perhaps* no more often than by a full filter.
   const WindowShape shape{.lines = 50, .rows = 2, .probes = 3, .step = 1, .by_time = 1};
   Window filter(shape);
   for (std::uint64_t i = 0; i < 2000; ++i) filter.insert(digest(Stream{31}.at(i)));
   std::uint64_t missing = 0;
   std::uint64_t found = 0;
-  std::uint64_t asked = 0;
+  std::uint64_t queries = 0;
   for (std::uint64_t now = 1; now < 1200; ++now) {
     advance(filter, now);
     filter.insert(digest(Stream{32}.at(now)));
     for (std::uint64_t t = now > 7 ? now - 7 : 1; t <= now; ++t)
       missing += !filter.may_contain(digest(Stream{32}.at(t)));
-    for (std::uint64_t k = 0; k < 50; ++k, ++asked) found += filter.may_contain(digest(Stream{33}.at(50 * now + k)));
+    for (std::uint64_t k = 0; k < 50; ++k, ++queries) found += filter.may_contain(digest(Stream{33}.at(50 * now + k)));
   }
   EXPECT_EQ(missing, 0u);
-  const double rate = static_cast<double>(found) / static_cast<double>(asked);
+  const double rate = static_cast<double>(found) / static_cast<double>(queries);
   const double full = shape.generation_fpr(2000);
-  std::printf("  %.5f of strange keys, a full generation answers for %.5f\n", rate, full);
+  std::printf("  rate %.5f, that of a full generation %.5f\n", rate, full);
   EXPECT_LT(rate, full);
 }
 
@@ -199,33 +200,34 @@ struct Row {
   double fpr;
   std::uint64_t window;
   std::uint64_t filters;
-  std::uint64_t questions;
+  std::uint64_t queries;
 };
 
-// After many windows, at the moment before a generation ends. The rate of the very bits (no noise from questions) and
-// the answers themselves; both are averages over filters with sigma from their spread, n and z printed.
-TEST(Window, RateIsTheModels) {
+// After many windows, just before a generation ends. Checks the rate computed from the bits (without the noise of
+// queries) and the answers themselves; both are averages over filters with sigma from their spread, n and z are
+// printed.
+TEST(Window, RateMatchesTheModel) {
   for (const Row row : {Row{0.1, 700, 300, 2000}, Row{1e-2, 1400, 300, 5000}, Row{1e-3, 7000, 60, 60'000},
                         Row{1e-4, 2100, 100, 100'000}, Row{1e-6, 3500, 100, 500'000}}) {
     const WindowShape shape = WindowShape::for_keys({.keys = row.window, .fpr = row.fpr});
     const double model = shape.fpr(static_cast<double>(row.window));
     Mean bits;
     Mean answered;
-    Digests strange(row.questions);
-    std::vector<std::uint64_t> answers(row.questions / 64 + 1);
+    Digests absent(row.queries);
+    std::vector<std::uint64_t> answers(row.queries / 64 + 1);
     for (std::uint64_t seed = 0; seed < row.filters; ++seed) {
       const Hash hash(seed);
       BasicWindow<Hash> filter(shape, hash);
       for (std::uint64_t i = 0; i < 10 * shape.window() + shape.step; ++i) filter.insert(i);
       bits.add(condition_of(filter).fpr);
-      for (std::uint64_t i = 0; i < row.questions; ++i) strange[i] = hash(1'000'000'000 + i);
-      filter.may_contain(std::span<const Digest<Hash>>(strange), answers);
-      answered.add(static_cast<double>(count_ones(answers)) / static_cast<double>(row.questions));
+      for (std::uint64_t i = 0; i < row.queries; ++i) absent[i] = hash(1'000'000'000 + i);
+      filter.may_contain(std::span<const Digest<Hash>>(absent), answers);
+      answered.add(static_cast<double>(count_ones(answers)) / static_cast<double>(row.queries));
     }
-    const double questions = static_cast<double>(row.filters * row.questions);
-    const double noise = std::max(answered.error(), binomial_error(model, questions));
+    const double queries = static_cast<double>(row.filters * row.queries);
+    const double noise = std::max(answered.error(), binomial_error(model, queries));
     std::printf("  fpr %g, window %lu: model %.4g, bits %.4g (z %+.1f), answers %.4g of n = %.0f (z %+.1f)\n", row.fpr,
-                row.window, model, bits.value(), (bits.value() - model) / bits.error(), answered.value(), questions,
+                row.window, model, bits.value(), (bits.value() - model) / bits.error(), answered.value(), queries,
                 (answered.value() - model) / noise);
     EXPECT_LE(model, row.fpr);
     EXPECT_GT(model, 0.8 * row.fpr);
@@ -240,7 +242,7 @@ TEST(Window, MoreKeysThanExpectedRaiseTheRateAndLoseNothing) {
   std::uint64_t key = 0;
   for (std::uint64_t now = 0; now < 800; ++now) {
     advance(filter, now);
-    for (int i = 0; i < 14; ++i) filter.insert(key++);  // 9800 a window
+    for (int i = 0; i < 14; ++i) filter.insert(key++);  // 9800 per window
   }
   std::uint64_t missing = 0;
   for (std::uint64_t k = key - 9800; k < key; ++k) missing += !filter.may_contain(k);
@@ -260,7 +262,7 @@ TEST(Window, IsSizedByMemoryToo) {
   }
   const WindowShape s = WindowShape::for_keys({.keys = 1'000'000, .bits_per_key = 24.5});
   EXPECT_LT(s.fpr(1e6), 1.05e-3);
-  // A generation is a whole number of keys, so a window of few is longer than asked for.
+  // A generation is a whole number of keys, so a window of few keys is longer than requested.
   for (std::uint64_t keys = 1; keys < 50; ++keys) {
     const WindowShape few = WindowShape::for_keys({.keys = keys, .fpr = 1e-6});
     EXPECT_GE(few.window(), keys);
@@ -285,7 +287,7 @@ TEST(Window, NumbersComeBackAndBadOnesAreRefused) {
   }
 }
 
-TEST(Window, AnyBytesCanBeAskedAndWritten) {
+TEST(Window, AnyBytesCanBeQueriedAndWritten) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     WindowShape shape = kShapes[seed % kShapes.size()];
     shape.by_time = seed % 2;

@@ -1,6 +1,6 @@
 // Sets of keys, combined bit by bit. Everything here is exact about *no*: no key of the result's set is ever lost.
 //
-//   unite      into |= other     the filter of the union, as if built from both key lists
+//   merge      into |= other     the filter of the union, as if built from both key lists
 //   intersect  into &= other     holds every key of the intersection; its rate is at most that of either input, but
 //                                higher than that of a filter built from the intersection alone
 //   fold       half the bytes    the filter that the same keys would have made at half the size, for even sizes
@@ -18,16 +18,56 @@
 namespace perhaps {
 
 namespace detail {
-PERHAPS_API void or_bytes(std::byte* into, const std::byte* other, std::uint64_t size) noexcept;
-PERHAPS_API void and_bytes(std::byte* into, const std::byte* other, std::uint64_t size) noexcept;
-// `half`: zeroed; unit j of `half` becomes the OR of units 2j and 2j + 1 of `whole`.
-PERHAPS_API void fold_units(std::byte* half, const std::byte* whole, std::uint64_t half_units,
-                            std::size_t unit_bytes) noexcept;
-PERHAPS_API void fold_bits(std::byte* half, const std::byte* whole, std::uint64_t half_bits) noexcept;
+template <class Combine>
+void combine(std::byte* into, const std::byte* other, std::uint64_t size, Combine op) noexcept {
+  std::uint64_t at = 0;
+  for (; at + 8 <= size; at += 8) {
+    store<std::uint64_t>(into + at, op(load<std::uint64_t>(into + at), load<std::uint64_t>(other + at)));
+  }
+  for (; at < size; ++at) into[at] = op(into[at], other[at]);
+}
 
-PERHAPS_API std::string differ(BloomShape a, BloomShape b);
-PERHAPS_API std::string differ(LineShape a, LineShape b);
-PERHAPS_API std::string differ(BlockShape a, BlockShape b);
+inline void or_bytes(std::byte* into, const std::byte* other, std::uint64_t size) noexcept {
+  combine(into, other, size, [](auto a, auto b) { return a | b; });
+}
+
+inline void and_bytes(std::byte* into, const std::byte* other, std::uint64_t size) noexcept {
+  combine(into, other, size, [](auto a, auto b) { return a & b; });
+}
+
+// `half`: zeroed; unit j of `half` becomes the OR of units 2j and 2j + 1 of `whole`.
+inline void fold_units(std::byte* half, const std::byte* whole, std::uint64_t half_units,
+                       std::size_t unit_bytes) noexcept {
+  for (std::uint64_t unit = 0; unit < half_units; ++unit) {
+    for (std::size_t at = 0; at < unit_bytes; at += 8) {
+      const std::byte* pair = whole + 2 * unit * unit_bytes + at;
+      store(half + unit * unit_bytes + at, load<std::uint64_t>(pair) | load<std::uint64_t>(pair + unit_bytes));
+    }
+  }
+}
+
+inline void fold_bits(std::byte* half, const std::byte* whole, std::uint64_t half_bits) noexcept {
+  for (std::uint64_t bit = 0; bit < half_bits; ++bit) {
+    const unsigned pair = std::to_integer<unsigned>(whole[bit / 4]) >> (bit % 4 * 2) & 3u;
+    if (pair != 0) half[bit / 8] |= std::byte{1} << static_cast<int>(bit % 8);
+  }
+}
+
+inline std::string differ(const char* what, std::uint64_t a, std::uint64_t b) {
+  return "the filters differ in " + std::string(what) + ": " + std::to_string(a) + " and " + std::to_string(b);
+}
+
+inline std::string differ(BloomShape a, BloomShape b) {
+  return a.bits != b.bits ? differ("bits", a.bits, b.bits) : differ("probes", a.probes, b.probes);
+}
+inline std::string differ(LineShape a, LineShape b) {
+  return a.lines != b.lines ? differ("lines", a.lines, b.lines) : differ("probes", a.probes, b.probes);
+}
+inline std::string differ(BlockShape a, BlockShape b) { return differ("blocks", a.blocks, b.blocks); }
+template <class Shape>
+std::string differ(const Shape&, const Shape&) {
+  return "the filters differ in shape";
+}
 
 inline Result<BloomShape> halved(BloomShape s) {
   if (s.bits % 2 != 0) return Error{Errc::mismatch, "classic: " + std::to_string(s.bits) + " bits cannot be halved"};
@@ -54,14 +94,14 @@ Result<void> same_kind(FlatView<L, H> a, FlatView<L, H> b) {
 }  // namespace detail
 
 template <BitLayout L, Hasher H>
-Result<void> unite(FlatSpan<L, H> into, std::type_identity_t<FlatView<L, H>> other) {
+Result<void> merge(FlatSpan<L, H> into, std::type_identity_t<FlatView<L, H>> other) {
   if (auto same = detail::same_kind<L, H>(into, other); !same) return same;
   detail::or_bytes(into.writable_bytes().data(), other.bytes().data(), other.byte_size());
   return {};
 }
 template <BitLayout L, Hasher H>
-Result<void> unite(Flat<L, H>& into, std::type_identity_t<FlatView<L, H>> other) {
-  return unite(into.span(), other);
+Result<void> merge(Flat<L, H>& into, std::type_identity_t<FlatView<L, H>> other) {
+  return merge(into.span(), other);
 }
 
 template <BitLayout L, Hasher H>
@@ -75,9 +115,13 @@ Result<void> intersect(Flat<L, H>& into, std::type_identity_t<FlatView<L, H>> ot
   return intersect(into.span(), other);
 }
 
-// All three layouts find a position as the high part of a product with the size, so position p of the whole filter is
+// These layouts find a position as the high part of a product with the size, so position p of the whole filter is
 // position p / 2 of the half: the fold is exact, bit for bit.
-template <BitLayout L, Hasher H>
+template <class L>
+concept FoldingLayout = BitLayout<L> &&(std::same_as<typename L::Shape, LineShape> || std::same_as<L, BlockLayout> ||
+                                        std::same_as<L, BloomLayout<EnhancedDouble>>);
+// Half the size.
+template <FoldingLayout L, Hasher H>
 Result<Flat<L, H>> fold(FlatView<L, H> whole) {
   auto shape = detail::halved(whole.shape());
   if (!shape) return std::move(shape).error();
@@ -87,12 +131,11 @@ Result<Flat<L, H>> fold(FlatView<L, H> whole) {
   } else if constexpr (std::same_as<L, BlockLayout>) {
     detail::fold_units(half.writable_bytes().data(), whole.bytes().data(), shape->blocks, BlockLayout::kBlockBytes);
   } else {
-    static_assert(std::same_as<L, BloomLayout<EnhancedDouble>>, "this layout is not known to fold exactly");
     detail::fold_bits(half.writable_bytes().data(), whole.bytes().data(), shape->bits);
   }
   return half;
 }
-template <BitLayout L, Hasher H>
+template <FoldingLayout L, Hasher H>
 Result<Flat<L, H>> fold(const Flat<L, H>& whole) {
   return fold(whole.view());
 }

@@ -18,6 +18,8 @@ struct BlockLayout {
   using word = std::uint64_t;
   static constexpr std::string_view family = "block";
   static constexpr Kind kind = Kind::block;
+  static constexpr auto query_kernel = &detail::Kernels::block_query;
+  static constexpr auto insert_kernel = &detail::Kernels::block_insert;
   static constexpr std::size_t kBlockBytes = 32;
 
   // Odd numbers chosen by the authors of the Parquet format.
@@ -69,23 +71,6 @@ struct BlockLayout {
 
   static void prefetch(BlockShape shape, const std::byte* table, std::uint64_t h) noexcept {
     detail::prefetch_read(table + block_of(shape, h) * kBlockBytes);
-  }
-
-  static void query(BlockShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                    std::uint64_t* answers, bool ahead) noexcept {
-    detail::block_query(shape, table, digests, count, answers, ahead);
-  }
-  static void query_integers(BlockShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
-                             std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
-    detail::block_query_integers(shape, table, keys, hash, count, answers, ahead);
-  }
-  static void insert_many(BlockShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                          bool ahead) noexcept {
-    detail::block_insert(shape, table, digests, count, ahead);
-  }
-  static void insert_integers(BlockShape shape, std::byte* table, const std::uint64_t* keys, Hash hash,
-                              std::size_t count, bool ahead) noexcept {
-    detail::block_insert_integers(shape, table, keys, hash, count, ahead);
   }
 };
 

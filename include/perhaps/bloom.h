@@ -2,14 +2,14 @@
 //
 // Every system that ships one agrees on that sentence and differs in four things: the hash, how a digest becomes
 // positions (the Plan), the order of bits inside a byte, and the header around the array. Hash and Plan are template
-// arguments; an unusual bit order is a Plan that permutes its positions; the header is a codec's affair.
+// arguments; an unusual bit order is a Plan that permutes its positions; the header is a codec's business.
 //
 //   Plan             used by       position i
 //   EnhancedDouble   perhaps       floor(x_i * bits / 2^64)   x_i = a + i*b + c*(i^3-i)/6 mod 2^64
 //
 // Bits are numbered from the least significant bit of byte 0. The unused bits of the last byte stay 0.
 //
-// The smallest of the Bloom filters (1.44 log2(1/FPR) bits a key) and the slowest: each probe is a cache miss of its
+// The smallest of the Bloom filters (1.44 log2(1/FPR) bits per key) and the slowest: each probe is a cache miss of its
 // own. Take it for compatibility, for very low rates, or where every bit counts: a LineBloom takes 5 % more bits at
 // 1 %, 15 % at 1e-4 and 36 % at 1e-6 (perhaps size).
 #pragma once
@@ -27,7 +27,7 @@ concept ProbePlan = requires(typename P::word digest, std::uint64_t bits, P plan
 
 // Enhanced double hashing (Dillinger, Manolios 2004): plain double hashing x + i*y repeats itself -- two keys whose
 // steps agree share all positions, and {x, y} meets its mirror {x + (k-1)y, -y} -- which doubles the rate of small
-// filters (20 bits a key, 1000 keys: 1.41e-4 for 0.70e-4). The cubic term breaks both. All arithmetic is mod 2^64 and
+// filters (20 bits per key, 1000 keys: 1.41e-4 for 0.70e-4). The cubic term breaks both. All arithmetic is mod 2^64 and
 // a position is the high part of a product, so there is no division and halving `bits` halves every position: a classic
 // filter with an even number of bits can be folded. a = h * 0x9e3779b97f4a7c15, b = rot32(h) * 0xd6e8feb86659fd93.
 class EnhancedDouble {
@@ -103,32 +103,6 @@ struct BloomLayout {
   static void prefetch(BloomShape shape, const std::byte* table, word h) noexcept {
     Plan plan(h, shape.bits);
     for (std::uint32_t i = 0; i < shape.probes; ++i) detail::prefetch_read(table + plan.next() / 8);
-  }
-
-  // Nothing here is dispatched: the time goes into `probes` scattered loads, which prefetching overlaps.
-  static void query(BloomShape shape, const std::byte* table, const word* digests, std::size_t count,
-                    std::uint64_t* answers, bool ahead) noexcept {
-    in_order(shape, table, digests, count, ahead, [&](std::size_t i) {
-      if (i % kBatch == 0) answers[i / kBatch] = 0;
-      answers[i / kBatch] |= std::uint64_t{may_contain<detail::isa::Portable>(shape, table, digests[i])} << i % kBatch;
-    });
-  }
-  static void insert_many(BloomShape shape, std::byte* table, const word* digests, std::size_t count,
-                          bool ahead) noexcept {
-    in_order(shape, table, digests, count, ahead, [&](std::size_t i) { insert(shape, table, digests[i]); });
-  }
-
- private:
-  // Some 100 lines in flight, whatever the number of probes.
-  template <class Use>
-  static void in_order(BloomShape shape, const std::byte* table, const word* digests, std::size_t count, bool ahead,
-                       Use use) noexcept {
-    const std::size_t distance = ahead ? std::size_t{4} + 64 / shape.probes : 0;
-    for (std::size_t i = 0; i < std::min(distance, count); ++i) prefetch(shape, table, digests[i]);
-    for (std::size_t i = 0; i < count; ++i) {
-      if (ahead && i + distance < count) prefetch(shape, table, digests[i + distance]);
-      use(i);
-    }
   }
 };
 

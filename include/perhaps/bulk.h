@@ -17,10 +17,10 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "perhaps/algebra.h"
+#include "perhaps/detail/threads.h"
 #include "perhaps/flat.h"
 
 namespace perhaps {
@@ -158,8 +158,7 @@ void share_out(Flat<L, H>& filter, std::size_t count, unsigned threads, Work wor
     typename BulkInsert<L, H>::Lane lane(bulk);
     for (std::size_t from; (from = next.fetch_add(kPiece)) < count;) work(lane, from, std::min(kPiece, count - from));
   };
-  std::vector<std::jthread> others;
-  for (unsigned i = 1; i < threads; ++i) others.emplace_back(worker);
+  const Threads others(threads - 1, worker);
   worker();
 }
 }  // namespace detail

@@ -16,24 +16,24 @@
 // Insert adds one to `probes + guards` counters, no two of which are the same: a second probe in a lane steps away from
 // the first by 1 to 15. A query answers *perhaps* if the first `probes` of them are not zero.
 //
-// **Erase** takes one from each. Is one of them zero, the key is `absent` and nothing changes: there is no underflow.
-// A counter that has reached 15 has lost count and stays at 15 for ever. The others are still decremented, and the
-// answer is `kept`: the key is no longer owed an answer and may not be erased again, but the filter may go on saying
-// *perhaps*. That no key that is in can be lost follows from two facts: a counter below 15 is exactly the number of
-// copies of keys on it, and one at 15 is never zero again. To leave the others alone as well would be no safer, and in
-// a filter that lives on inserts and erases every key that meets a stuck counter would leave the rest of its counters
-// behind, until the whole line is stuck.
+// **Erase** takes one from each. If any of them is zero, the key is `absent` and nothing changes: there is no
+// underflow. A counter that has reached 15 has lost count and stays at 15 for ever. The others are still decremented,
+// and the answer is `kept`: the key was erased and may not be erased again, but the saturated counter may still answer
+// *perhaps*. No inserted key can be lost, for two reasons: a counter below 15 is exactly the number of copies of keys
+// on it, and one at 15 is never zero again. To leave the other counters alone as well would be no safer, and over many
+// inserts and erases every key that meets a stuck counter would leave the rest of its counters behind, until the whole
+// line is stuck.
 //
-// **Erasing strangers.** A key that was never inserted (or is erased twice) and looks present cannot be told apart, and
-// erasing it takes counts away from other keys, which may then answer *no*. Without guards that happens with
+// **Erasing absent keys.** A key that was never inserted (or is erased twice) and looks present cannot be told apart,
+// and erasing it takes counts away from other keys, which may then answer *no*. Without guards that happens with
 // probability fpr(keys). `guards` are further counters of a key in the same line that only erase looks at: it then
 // takes wrong_erase(keys), the probability that all `probes + guards` counters are not zero. for_keys with guard_bits =
-// g chooses so many of them, and so many lines, that wrong_erase <= the rate that was asked for / 2^g. Guards cost what
-// probes cost, which here is much (1 % with g = 8: 150 bits a key, a cuckoo filter 19): they keep queries cheap, not
-// the table small.
+// g chooses so many of them, and so many lines, that wrong_erase <= the requested rate / 2^g. Guards cost what probes
+// cost, which here is much (1 % with g = 8: 150 bits per key, a cuckoo filter 19): they keep queries cheap, not the
+// table small.
 //
 // **Rate.** fpr(keys) by inclusion and exclusion over the probed counters, exactly, as for the line filter (sizing.h,
-// doc/maths.md), with lines of 128 instead of 512 positions, which fill more unevenly. Bits a key at 1e7 keys:
+// doc/maths.md), with lines of 128 instead of 512 positions, which fill more unevenly. Bits per key at 1e7 keys:
 //
 //             rate     counting   frozen   LineBloom   Cuckoo
 //             10 %       20.0       5.0       4.9        7.2
@@ -50,7 +50,7 @@
 // quarter of the bytes. (No line of the LineBloom can be had from these counters: its keys set bits in all four
 // quarters of a line, so four lines of counters a key would be needed.)
 //
-// unite() adds counters, and is the filter of both multisets. keys() is the sum of all counters over probes + guards:
+// merge() adds counters, and is the filter of both multisets. keys() is the sum of all counters over probes + guards:
 // exact until one is stuck; that one misses what came after, and keeps what was erased. needs_rebuild(): so many
 // counters are stuck that the rate may be a tenth above that of a fresh filter. Lines sized for their keys do not get
 // there by chance (at 1 % a counter reaches 15 with probability 6e-17), only by copies of one key.
@@ -64,6 +64,7 @@
 namespace perhaps {
 
 struct CountingShape {
+  using request_type = GuardedRequest;             // what for_keys() takes
   static constexpr std::uint32_t kMaxProbes = 16;  // together with guards
   std::uint64_t lines = 1;                         // 1 or more, any number
   std::uint32_t probes = 6;
@@ -71,9 +72,9 @@ struct CountingShape {
   std::uint32_t counter_bits = 4;  // or 1: a plain filter
 
   // Counters of 4 bits.
-  PERHAPS_API static CountingShape for_keys(const Request& request);
+  PERHAPS_API static CountingShape for_keys(const GuardedRequest& request);
   PERHAPS_API double fpr(double keys) const;
-  // A stranger's erase takes counts away.
+  // The probability that erasing an absent key takes counts away from others.
   PERHAPS_API double wrong_erase(double keys) const;
   // The expected share of counters that are not zero.
   PERHAPS_API double fill(double keys) const;
@@ -87,30 +88,19 @@ struct CountingShape {
            guards <= kMaxProbes - probes && (counter_bits == 4 || counter_bits == 1);
   }
   std::vector<std::uint64_t> numbers() const { return {lines, probes, guards, counter_bits}; }
+  // Lines, bits per counter and guards.
+  PERHAPS_API Facts facts() const;
   PERHAPS_API static Result<CountingShape> from(std::span<const std::uint64_t> numbers);
   friend bool operator==(const CountingShape&, const CountingShape&) = default;
 };
-
-namespace detail {
-PERHAPS_API void counting_query(CountingShape shape, const std::byte* table, const std::uint64_t* digests,
-                                std::size_t count, std::uint64_t* answers, bool ahead) noexcept;
-PERHAPS_API void counting_query_integers(CountingShape shape, const std::byte* table, const std::uint64_t* keys,
-                                         Hash hash, std::size_t count, std::uint64_t* answers, bool ahead) noexcept;
-PERHAPS_API void counting_insert(CountingShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                                 bool ahead) noexcept;
-PERHAPS_API void counting_insert_integers(CountingShape shape, std::byte* table, const std::uint64_t* keys, Hash hash,
-                                          std::size_t count, bool ahead) noexcept;
-// into += other, counter by counter.
-PERHAPS_API void counting_add(CountingShape shape, std::byte* into, const std::byte* other) noexcept;
-// `plain`: a table of the same lines with counters of one bit.
-PERHAPS_API void counting_freeze(CountingShape shape, const std::byte* table, std::byte* plain) noexcept;
-}  // namespace detail
 
 struct CountingLayout {
   using Shape = CountingShape;
   using word = std::uint64_t;
   static constexpr std::string_view family = "counting";
   static constexpr Kind kind = Kind::counting;
+  static constexpr auto query_kernel = &detail::Kernels::counting_query;
+  static constexpr auto insert_kernel = &detail::Kernels::counting_insert;
 
   static constexpr std::array<std::uint32_t, 8> kSalt = detail::kBlockSalt;
   static constexpr std::uint32_t kStart = 0x9e3779b1u;
@@ -161,22 +151,11 @@ struct CountingLayout {
   static void prefetch(CountingShape shape, const std::byte* table, std::uint64_t h) noexcept {
     detail::prefetch_read(table + line_of(shape, h) * shape.line_bytes());
   }
-  static void query(CountingShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                    std::uint64_t* answers, bool ahead) noexcept {
-    detail::counting_query(shape, table, digests, count, answers, ahead);
-  }
-  static void query_integers(CountingShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
-                             std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
-    detail::counting_query_integers(shape, table, keys, hash, count, answers, ahead);
-  }
-  static void insert_many(CountingShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                          bool ahead) noexcept {
-    detail::counting_insert(shape, table, digests, count, ahead);
-  }
-  static void insert_integers(CountingShape shape, std::byte* table, const std::uint64_t* keys, Hash hash,
-                              std::size_t count, bool ahead) noexcept {
-    detail::counting_insert_integers(shape, table, keys, hash, count, ahead);
-  }
+
+  // into += other, counter by counter.
+  PERHAPS_API static void add(const CountingShape& shape, std::byte* into, const std::byte* other) noexcept;
+  // `plain`: a table of the same lines with counters of one bit.
+  PERHAPS_API static void freeze(const CountingShape& shape, const std::byte* table, std::byte* plain) noexcept;
 
   // Counters of `Bits` bits, `at` of a line: a byte holds two, or eight.
   template <unsigned Bits>
@@ -187,7 +166,7 @@ struct CountingLayout {
  private:
   // REQUIRES: the counter does not overflow, or go below zero.
   template <unsigned Bits>
-  static void add(std::byte* line, std::uint32_t at, int by) noexcept {
+  static void count(std::byte* line, std::uint32_t at, int by) noexcept {
     std::byte& byte = line[at * Bits / 8];
     byte = static_cast<std::byte>(std::to_integer<int>(byte) + by * (1 << at * Bits % 8));
   }
@@ -203,7 +182,7 @@ struct CountingLayout {
 
   template <unsigned Bits>
   static Inserted insert_as(CountingShape shape, std::byte* table, std::uint64_t h) noexcept {
-    constexpr unsigned kMost = (1u << Bits) - 1;
+    constexpr unsigned kMax = (1u << Bits) - 1;
     std::byte* line = table + line_of(shape, h) * (16 * Bits);
     const Probes probe(h);
     bool all = true;
@@ -211,23 +190,23 @@ struct CountingLayout {
       const std::uint32_t at = probe[i];
       const unsigned before = get<Bits>(line, at);
       all &= before != 0 || i >= shape.probes;
-      add<Bits>(line, at, before < kMost ? 1 : 0);
+      count<Bits>(line, at, before < kMax ? 1 : 0);
     }
     return all ? Inserted::present : Inserted::added;
   }
 
   template <unsigned Bits>
   static Erased erase_as(CountingShape shape, std::byte* table, std::uint64_t h) noexcept {
-    constexpr unsigned kMost = (1u << Bits) - 1;
+    constexpr unsigned kMax = (1u << Bits) - 1;
     if (!covers<Bits>(shape, table, h, shape.counters())) return Erased::absent;
     std::byte* line = table + line_of(shape, h) * (16 * Bits);
     const Probes probe(h);
     bool stuck = false;
     for (std::uint32_t i = 0; i < shape.counters(); ++i) {
       const std::uint32_t at = probe[i];
-      const bool stays = get<Bits>(line, at) == kMost;
+      const bool stays = get<Bits>(line, at) == kMax;
       stuck |= stays;
-      add<Bits>(line, at, stays ? 0 : -1);
+      count<Bits>(line, at, stays ? 0 : -1);
     }
     return stuck ? Erased::kept : Erased::removed;
   }
@@ -241,17 +220,17 @@ using CountingBloomSpan = CountingBloom::Span;
 
 // into += other: the filter of both multisets. Refused unless shape and hasher are the same.
 template <Hasher H>
-Result<void> unite(FlatSpan<CountingLayout, H> into, std::type_identity_t<FlatView<CountingLayout, H>> other) {
+Result<void> merge(FlatSpan<CountingLayout, H> into, std::type_identity_t<FlatView<CountingLayout, H>> other) {
   if (!(into.shape() == other.shape())) return Error{Errc::mismatch, "counting: the filters differ in shape"};
   if (!(into.hasher() == other.hasher())) {
     return Error{Errc::mismatch, "counting: the filters hash with different seeds or keys"};
   }
-  detail::counting_add(into.shape(), into.writable_bytes().data(), other.bytes().data());
+  CountingLayout::add(into.shape(), into.writable_bytes().data(), other.bytes().data());
   return {};
 }
 template <Hasher H>
-Result<void> unite(Flat<CountingLayout, H>& into, std::type_identity_t<FlatView<CountingLayout, H>> other) {
-  return unite(into.span(), other);
+Result<void> merge(Flat<CountingLayout, H>& into, std::type_identity_t<FlatView<CountingLayout, H>> other) {
+  return merge(into.span(), other);
 }
 
 // The plain filter of the keys that are in: a quarter of the bytes, the same answer to every question.
@@ -260,7 +239,7 @@ BasicCountingBloom<H> frozen(FlatView<CountingLayout, H> filter) {
   CountingShape shape = filter.shape();
   shape.counter_bits = 1;
   BasicCountingBloom<H> plain(shape, filter.hasher());
-  detail::counting_freeze(filter.shape(), filter.bytes().data(), plain.writable_bytes().data());
+  CountingLayout::freeze(filter.shape(), filter.bytes().data(), plain.writable_bytes().data());
   return plain;
 }
 template <Hasher H>

@@ -3,7 +3,7 @@
 //   table       = head | fingerprints | guards | zeros up to a multiple of 8 bytes
 //   head        = 64 bytes: keys u64, stashed u64 (0..6), six digests u64
 //   bucket i    = 4 slots of `fingerprint_bits` bits, from bit i * 4 * fingerprint_bits on; slot 0 in the lowest bits
-//   guards      = 4 slots of `guard_bits` bits a bucket, packed the same way; slot j belongs to slot j
+//   guards      = 4 slots of `guard_bits` bits per bucket, packed the same way; slot j belongs to slot j
 //
 //               |  keys  | stashed | digest 0 .. digest 5 |   slot 3   slot 2   slot 1   slot 0 | slot 3 ..
 //                 8 bytes  8 bytes    48 bytes              <-------- bucket 0, 48 bits -------> (12-bit fingerprints)
@@ -20,23 +20,23 @@
 // can move without its key. `mix` is not linear: with s = f * c the buckets that can be reached in r moves would number
 // r * 2^fingerprint_bits, not (2^fingerprint_bits)^r, and chance decides the load of so small a circle.
 //
-// **Insert** takes the lowest empty slot of the emptier of the two buckets, of i1 if they are equal. Are both full, it
-// searches breadth first for the nearest bucket with an empty slot, through the other buckets of the eight
+// **Insert** takes the lowest empty slot of the emptier of the two buckets, of i1 if they are equal. If both are full,
+// it searches breadth first for the nearest bucket with an empty slot, through the other buckets of the eight
 // fingerprints, i1 before i2 and slot 0 first, then theirs, 2048 at most, and never back to the bucket it came from;
-// only when there is one are fingerprints moved, the last first. The search asks memory for a level while it looks at
-// the one before. Is there none, the digest itself goes into the stash of the head; is that full or does it hold the
-// digest already, the answer is `full` and no byte has changed. Everything is determined by the digests: replicas stay
-// equal. (The builder of any_filter.h inserts in ascending order.)
+// fingerprints are moved only once one is found, the last first. The search prefetches a level while it looks at the
+// one before. If there is no empty slot, the digest itself goes into the stash of the head; if the stash is full or
+// holds the digest already, the answer is `full` and no byte has changed. Everything is determined by the digests:
+// replicas stay equal. (The builder of any_filter.h inserts in ascending order.)
 //
 // **Capacity.** capacity() = 96 % of the slots less 9 (half of them, in the smallest tables) distinct keys fit, in
 // practice always: 100,000 tables of 1 to 2.7 million buckets took theirs (test/erase_slow_test.cc). Random keys stash
 // the first digest at 97 % load, the first `full` comes a little later.
 //
-// **A multiset.** Insert always adds, and says `present` if the key looked present before; whoever wants a set asks
+// **A multiset.** Insert always adds, and says `present` if the key looked present before; whoever wants a set calls
 // may_contain first. Erase takes one copy away. A key has at most nine copies (eight slots and one place in the stash),
 // then insert answers `full`, however empty the rest may be.
 //
-// **False positives.** A stranger looks present if one of the n keys has its fingerprint and its pair of buckets: with
+// **False positives.** An absent key looks present if one of the n keys has its fingerprint and pair of buckets: with
 // F = 2^fingerprint_bits - 1, m buckets and i1 = i2 for one key in m,
 //   fpr(n) = 1 - (1 - 1/m) (1 - 2/(F m))^n - 1/m (1 - 1/(F m))^n,   about 8 load / 2^fingerprint_bits
 // exactly, wherever the keys lie. It depends only on the number of distinct keys that are in: it falls with erases. The
@@ -44,16 +44,16 @@
 //
 // **Erase, honestly.** A key that was never inserted and looks present (probability fpr(n)) cannot be told apart, and
 // erasing it takes away the fingerprint of another key, which then answers *no*: a false negative. With guard_bits = g
-// every slot also keeps g further bits of the digest, which only erase compares: a stranger is erased wrongly with
-// probability E / 2^g, where E, the expected number of its likes, is fpr(n) to within fpr(n)^2 / 2. An inserted key is
-// always found by its fingerprint and guard, since both move together. Erasing a key twice is erasing a stranger.
-// Guards lie apart, so a query never reads them.
+// every slot also keeps g further bits of the digest, which only erase compares: erasing an absent key removes another
+// one with probability E / 2^g, where E, the expected number of stored keys with the same fingerprint and buckets, is
+// fpr(n) to within fpr(n)^2 / 2. An inserted key is always found by its fingerprint and guard, since both move
+// together. A key that is erased twice is absent the second time. Guards lie apart, so a query never reads them.
 //
 // Erase makes nothing worse: the freed slot is as good as new. While there are digests in the stash, each erase tries
 // to bring one home. needs_rebuild(): digests wait in the stash although the keys are within capacity().
 //
-// Why four slots: with two the load ends at 84 % (so 12-bit fingerprints cost 14.3 bits a key, not 12.6); with eight it
-// reaches 99 %, at twice the false positives.
+// Why four slots: with two the load ends at 84 % (so 12-bit fingerprints cost 14.3 bits per key, not 12.6); with eight
+// it reaches 99 %, at twice the false positives.
 #pragma once
 #include <array>
 #include <bit>
@@ -66,6 +66,7 @@
 namespace perhaps {
 
 struct CuckooShape {
+  using request_type = GuardedRequest;  // what for_keys() takes
   static constexpr std::uint32_t kSlots = 4;
   static constexpr std::uint32_t kMinFingerprint = 6;
   static constexpr std::uint32_t kMaxFingerprint = 32;
@@ -79,13 +80,13 @@ struct CuckooShape {
 
   // The smallest table that holds `request.keys` at the rate, or the lowest rate in the given size. The rate is met
   // with wider fingerprints or, where that is cheaper, with more buckets.
-  PERHAPS_API static CuckooShape for_keys(const Request& request);
+  PERHAPS_API static CuckooShape for_keys(const GuardedRequest& request);
   // After `keys` distinct keys.
   PERHAPS_API double fpr(double keys) const;
-  // A stranger's erase removes another key.
+  // The probability that erasing an absent key removes another one.
   PERHAPS_API double wrong_erase(double keys) const;
   PERHAPS_API double keys_for(double fpr) const;
-  // So many distinct keys fit.
+  // How many distinct keys fit.
   PERHAPS_API std::uint64_t capacity() const;
 
   constexpr std::uint64_t slots() const noexcept { return buckets * kSlots; }
@@ -100,6 +101,8 @@ struct CuckooShape {
            fingerprint_bits <= kMaxFingerprint && guard_bits <= kMaxGuard;
   }
   std::vector<std::uint64_t> numbers() const { return {buckets, fingerprint_bits, guard_bits}; }
+  // Buckets, bits per fingerprint and guard bits.
+  PERHAPS_API Facts facts() const;
   PERHAPS_API static Result<CuckooShape> from(std::span<const std::uint64_t> numbers);
   friend bool operator==(const CuckooShape&, const CuckooShape&) = default;
 
@@ -168,17 +171,6 @@ struct Buckets : Lanes<Word> {
   }
 };
 
-// Both buckets are full: makes room by moving fingerprints, or uses the stash. False: neither is possible.
-PERHAPS_API bool cuckoo_crowd_in(CuckooShape shape, std::byte* table, std::uint64_t h) noexcept;
-// Moves one digest of the stash to where it belongs, if there is a way.
-PERHAPS_API void cuckoo_bring_home(CuckooShape shape, std::byte* table) noexcept;
-PERHAPS_API void cuckoo_query(CuckooShape shape, const std::byte* table, const std::uint64_t* digests,
-                              std::size_t count, std::uint64_t* answers, bool ahead) noexcept;
-PERHAPS_API void cuckoo_query_integers(CuckooShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
-                                       std::size_t count, std::uint64_t* answers, bool ahead) noexcept;
-PERHAPS_API std::size_t cuckoo_insert(CuckooShape shape, std::byte* table, const std::uint64_t* digests,
-                                      std::size_t count, bool ahead) noexcept;
-
 }  // namespace detail
 
 struct CuckooLayout {
@@ -186,6 +178,8 @@ struct CuckooLayout {
   using word = std::uint64_t;
   static constexpr std::string_view family = "cuckoo";
   static constexpr Kind kind = Kind::cuckoo;
+  static constexpr auto query_kernel = &detail::Kernels::cuckoo_query;
+  static constexpr auto insert_kernel = &detail::Kernels::cuckoo_insert;
   static constexpr bool fills_up = true;
 
   static constexpr std::size_t kKeysAt = 0;
@@ -263,7 +257,7 @@ struct CuckooLayout {
   }
 
   static Erased erase(CuckooShape shape, std::byte* table, std::uint64_t h) noexcept {
-    // First: a digest in the stash is that very key, and its likes in the table are not.
+    // The stash first: a digest there is that very key, while an equal fingerprint in the table may be another one.
     const std::uint64_t waiting = stashed(table);
     for (std::uint64_t i = 0; i < waiting; ++i) {
       if (stash(table, i) != h) continue;
@@ -273,7 +267,7 @@ struct CuckooLayout {
     }
     if (!with_words(shape, [&](auto buckets) { return take_out(shape, table, h, buckets); })) return Erased::absent;
     count_keys(table, -1);
-    if (waiting != 0) detail::cuckoo_bring_home(shape, table);
+    if (waiting != 0) bring_home(shape, table);
     return Erased::removed;
   }
 
@@ -290,21 +284,19 @@ struct CuckooLayout {
     detail::prefetch_read(table + kLineBytes + p.second * shape.fingerprint_bits / 2);
   }
 
-  static void query(CuckooShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                    std::uint64_t* answers, bool ahead) noexcept {
-    detail::cuckoo_query(shape, table, digests, count, answers, ahead);
-  }
-  static void query_integers(CuckooShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
-                             std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
-    detail::cuckoo_query_integers(shape, table, keys, hash, count, answers, ahead);
-  }
-  static std::size_t insert_many(CuckooShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                                 bool ahead) noexcept {
-    return detail::cuckoo_insert(shape, table, digests, count, ahead);
-  }
-
   // No probe trusts the head, but whoever reads `keys` should be able to.
   PERHAPS_API static Result<void> check(CuckooShape shape, Bytes table);
+
+  // A stash of so many digests has every digest; no view is made over one (check).
+  static constexpr std::uint64_t kEverything = UINT64_MAX;
+  static detail::Everything<Shape> everything() noexcept {
+    static constexpr auto kTable = [] {
+      std::array<std::byte, Shape{}.bytes()> table{};
+      std::fill_n(table.begin() + kStashedAt, 8, std::byte{0xff});
+      return table;
+    }();
+    return {Shape{}, kTable.data()};
+  }
 
   // The stash.
   static std::uint64_t stashed(const std::byte* table) noexcept {
@@ -314,7 +306,7 @@ struct CuckooLayout {
     return detail::load<std::uint64_t>(table + kStashAt + 8 * i);
   }
   static bool in_stash(const std::byte* table, std::uint64_t h) noexcept {
-    bool found = false;
+    bool found = detail::load<std::uint64_t>(table + kStashedAt) == kEverything;
     for (std::uint64_t i = 0; i < stashed(table); ++i) found |= stash(table, i) == h;
     return found;
   }
@@ -339,6 +331,11 @@ struct CuckooLayout {
   }
 
  private:
+  // Both buckets are full: makes room by moving fingerprints, or uses the stash. False: neither is possible.
+  PERHAPS_API static bool crowd_in(CuckooShape shape, std::byte* table, std::uint64_t h) noexcept;
+  // Moves one digest of the stash to where it belongs, if there is a way.
+  PERHAPS_API static void bring_home(CuckooShape shape, std::byte* table) noexcept;
+
   template <class Word>
   static bool finds(CuckooShape shape, const std::byte* table, std::uint64_t h) noexcept {
     const detail::Buckets<Word> buckets(shape.fingerprint_bits);
@@ -366,7 +363,7 @@ struct CuckooLayout {
       const bool to_second = buckets.count(room_second) > buckets.count(room_first);
       put(shape, table, buckets, to_second ? p.second : p.first, buckets.first(to_second ? room_second : room_first),
           p.fingerprint, guard_of(shape, h));
-    } else if (!detail::cuckoo_crowd_in(shape, table, h)) {
+    } else if (!crowd_in(shape, table, h)) {
       return Inserted::full;
     }
     count_keys(table, 1);
@@ -401,7 +398,7 @@ using Cuckoo = BasicCuckoo<Hash>;
 using CuckooView = Cuckoo::View;
 using CuckooSpan = Cuckoo::Span;
 
-// How many copies of a key there seem to be; more only if a stranger shares its fingerprint and buckets.
+// How many copies of a key there seem to be; too many only if another key has its fingerprint and buckets.
 template <FlatFilter F>
 requires std::same_as<typename F::layout, CuckooLayout> std::uint64_t count(const F& filter,
                                                                             Digest<typename F::hasher_type> d)

@@ -2,20 +2,34 @@
 //
 //   key --hasher--> digest --layout--> positions --bits--> "perhaps" or "no"
 //
-// `may_contain` may lie in one direction only: false is a proof, true is a guess. Nothing on the query path can fail,
+// `may_contain` errs in one direction only: false is a proof, true is a guess. Nothing on the query path can fail,
 // allocate or throw, so an engine may call it under a lock. Const calls on one filter are safe from many threads.
 //
-// Three types for each family, one probe loop:
+// Each family (family.h) comes as three types with one probe loop:
 //   XView  borrows const bytes (a mapped file, a block of a table) and is trivially copyable
 //   XSpan  borrows writable bytes (memory of a host, a chunk being loaded) and inserts into them
 //   X      owns its memory
-// and, where the bits allow it, XShared: insert and query from many threads at once without a lock.
+// and, where insert only sets bits, as XShared: insert and query from many threads at once without a lock.
+//
+// The concepts build on each other, and each adds one ability:
+//
+//   Probed           has a hasher, a size and prefetch: all that a read path over many structures needs
+//   +- Filter        answers a key with *perhaps* or *no*
+//      +- FlatFilter       is one run of bytes and a shape
+//      +- MutableFilter    takes keys one at a time
+//         +- ErasableFilter     forgets keys again
+//
+// A structure with another kind of answer is not a Filter but a concept of its own on top of Probed, so that nothing
+// takes one for the other: a map answers a digest with a value (and a wrong value for an absent key), an exact set is
+// right for every key of a known universe, and a range filter answers an interval of keys, which has no digest at all:
+// it has a byte_size, no hasher, and stands beside Probed.
 #pragma once
 #include <concepts>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
+#include "perhaps/family.h"
 #include "perhaps/hash.h"
 
 namespace perhaps {
@@ -23,56 +37,44 @@ namespace perhaps {
 // A batch is at most one machine word of answers: no output buffer, nothing to alias, and hits are a popcount.
 inline constexpr std::size_t kBatch = 64;
 
-// The families, with the numbers that files carry.
-enum class Kind : std::uint32_t {
-  classic = 1,
-  line = 2,
-  block = 3,
-  counting = 4,
-  scalable = 5,
-  cuckoo = 6,
-  quotient = 7,
-  window = 8,
-  fuse = 9,
-  ribbon = 10,
-  sets = 11,  // no family: many classic filters in one file (set_index.h)
-};
-PERHAPS_API std::string_view name_of(Kind kind) noexcept;
-
-// Insert says what it knows. `present` may be a false positive: the key looked present before. `full`: the filter has
-// no room, and is as it was.
+// What insert found. `present`: the key looked present before, which may be a false positive. `full`: the filter has no
+// room and is unchanged.
 enum class Inserted : std::uint8_t { added, present, full };
-// So does erase. `kept`: the key is no longer owed an answer, but a counter has lost count and goes on saying
-// *perhaps*.
+// What erase found. `kept`: the key was erased, but a saturated counter still answers *perhaps*.
 enum class Erased : std::uint8_t { removed, absent, kept };
 
-// Answers questions. Every owner and every view over someone else's bytes is one.
+// Is looked up by digest.
 template <class F>
-concept Filter = requires(const F f, Digest<typename F::hasher_type> d,
-                          std::span<const Digest<typename F::hasher_type>> digests, std::span<std::uint64_t> answers) {
+concept Probed = requires(const F f, Digest<typename F::hasher_type> d) {
   requires Hasher<typename F::hasher_type>;
   { f.hasher() }
   noexcept->std::same_as<typename F::hasher_type>;
   { f.byte_size() }
   noexcept->std::same_as<std::uint64_t>;
+  // Loads what a later lookup of d will touch into the cache. An LSM read hashes a key once, prefetches in the filter
+  // of every level, and only then probes.
+  { f.prefetch(d) }
+  noexcept;
+};
 
+// Answers *perhaps* or *no*. Every owner and every view over someone else's bytes is one.
+template <class F>
+concept Filter = Probed<F> &&
+    requires(const F f, Digest<typename F::hasher_type> d, std::span<const Digest<typename F::hasher_type>> digests,
+             std::span<std::uint64_t> answers) {
   { f.may_contain(d) }
   noexcept->std::same_as<bool>;
   // Bit i of the answer belongs to digests[i].  REQUIRES: digests.size() <= kBatch
   { f.may_contain(digests) }
   noexcept->std::same_as<std::uint64_t>;
-  // A column: bit i % 64 of answers[i / 64] belongs to digests[i]; the unused bits of the last word become 0. Past the
-  // L2 cache the memory is asked ahead of the probe, across batches: the fastest way to put many questions.
+  // A column: bit i % 64 of answers[i / 64] belongs to digests[i]; the unused bits of the last word become 0. Tables
+  // larger than the L2 cache are prefetched ahead of the probes, across batches: the fastest way to look up many keys.
   // REQUIRES: answers.size() * kBatch >= digests.size()
   { f.may_contain(digests, answers) }
   noexcept;
-  // Asks the memory system for what a later may_contain(d) will touch. An LSM read hashes a key once, prefetches in
-  // the filter of every level, and only then probes.
-  { f.prefetch(d) }
-  noexcept;
 };
 
-// Is one run of bytes together with a shape; what a file or a host stores.
+// Is one run of bytes together with a shape: what a file or a host stores.
 template <class F>
 concept FlatFilter = Filter<F> && requires(const F f) {
   { f.bytes() }
@@ -81,7 +83,7 @@ concept FlatFilter = Filter<F> && requires(const F f) {
   noexcept->std::same_as<typename F::Shape>;
 };
 
-// Takes keys one at a time, for as long as you like (memtables, Redis).
+// Takes keys one at a time, at any time (memtables, Redis).
 template <class F>
 concept MutableFilter = Filter<F> &&
     requires(F f, Digest<typename F::hasher_type> d, std::span<const Digest<typename F::hasher_type>> many) {
@@ -89,12 +91,12 @@ concept MutableFilter = Filter<F> &&
   f.insert(many);
 };
 
-// Can forget again. A key that was never inserted but looks present cannot be told apart, and erasing it harms another
-// key: the header of each such family states with what probability.
+// Forgets keys again. A key that was never inserted but looks present cannot be told apart from one that was, and
+// erasing it harms another key: the header of each such family states with what probability.
 template <class F>
 concept ErasableFilter = MutableFilter<F> && requires(F f, Digest<typename F::hasher_type> d) {
   { f.erase(d) } -> std::same_as<Erased>;
-  // Deletes have left it worse than a fresh filter of the same keys would be.
+  // Erases have left it worse than a fresh filter of the same keys would be.
   { f.needs_rebuild() } -> std::same_as<bool>;
 };
 

@@ -1,7 +1,6 @@
 // View, Span, Shared and owner of a filter that is one run of bytes: written once, for every family.
 //
-// A family is a Layout: a Shape (sizing.h) and a handful of static functions from (shape, table, digest) to bits. The
-// header of the family explains the structure and holds those functions; everything below is the same for all.
+// A family is a Layout (layout.h); everything below is the same for all.
 #pragma once
 #include <array>
 #include <cassert>
@@ -10,85 +9,18 @@
 #include <type_traits>
 #include <utility>
 
-#include "perhaps/detail/isa.h"
-#include "perhaps/detail/kernels.h"
-#include "perhaps/filter.h"
+#include "perhaps/detail/batch.h"
+#include "perhaps/layout.h"
 #include "perhaps/memory.h"
 #include "perhaps/result.h"
-#include "perhaps/sizing.h"
 
 namespace perhaps {
 
-// What can be asked.
-// REQUIRES of every function: shape.valid(), and `table` points to shape.bytes() bytes, with no alignment.
-template <class L>
-concept Layout = requires(typename L::Shape shape, const std::byte* table, typename L::word digest,
-                          const typename L::word* digests, std::size_t count, std::uint64_t* answers, bool ahead) {
-  { L::family } -> std::convertible_to<std::string_view>;
-  { L::template may_contain<detail::isa::Here>(shape, table, digest) }
-  noexcept->std::same_as<bool>;
-  { L::prefetch(shape, table, digest) }
-  noexcept;
-  { L::query(shape, table, digests, count, answers, ahead) }
-  noexcept;
-};
-// Tables with numbers inside that could lead a probe astray have a `Result<void> check(shape, bytes)`, which every view
-// is made through.
-template <class L>
-concept CheckedLayout = Layout<L> && requires(typename L::Shape shape, Bytes table) {
-  { L::check(shape, table) } -> std::same_as<Result<void>>;
-};
-// What takes keys. The empty table is all zeros, unless there is a `format(shape, table)` that makes it of zeros.
-template <class L>
-concept MutableLayout = Layout<L> && requires(typename L::Shape shape, std::byte* table, typename L::word digest,
-                                              const typename L::word* digests, std::size_t count, bool ahead) {
-  { L::insert(shape, table, digest) }
-  noexcept->std::same_as<Inserted>;
-  { L::insert_many(shape, table, digests, count, ahead) }  // void, or how many went in before it was full
-  noexcept;
-};
-template <class L>
-concept FormattedLayout = MutableLayout<L> && requires(typename L::Shape shape, std::byte* table) {
-  L::format(shape, table);
-};
-// Insert may answer `full`.
-template <class L>
-concept FillingLayout = MutableLayout<L> && requires {
-  requires L::fills_up;
-};
-// Insert only ever sets bits: tables can be ORed and ANDed, and many threads can fill one.
-template <class L>
-concept BitLayout = MutableLayout<L> && !FillingLayout<L> &&
-                    requires(typename L::Shape shape, std::byte* table, typename L::word digest) {
-  { L::insert_shared(shape, table, digest) }
-  noexcept->std::same_as<Inserted>;
-  { L::may_contain_shared(shape, table, digest) }
-  noexcept->std::same_as<bool>;
-};
-template <class L>
-concept ErasableLayout = MutableLayout<L> &&
-    requires(typename L::Shape shape, std::byte* table, typename L::word digest) {
-  { L::erase(shape, table, digest) }
-  noexcept->std::same_as<Erased>;
-  { L::needs_rebuild(shape, table) }
-  noexcept->std::same_as<bool>;
-};
-// Knows how many keys are in.
-template <class L>
-concept CountedLayout = Layout<L> && requires(typename L::Shape shape, const std::byte* table) {
-  { L::keys(shape, table) }
-  noexcept->std::same_as<std::uint64_t>;
-};
-
-// What the bits themselves say, by one pass over them: condition_of(shape, table) of each family.
-//   fill     share of bits that are set
-//   fpr      the rate for keys that were never inserted, exactly, of *these* bits: the model's average is not needed
-//   keys     estimate of the distinct keys, from the fill
-struct Condition {
-  double fill = 0;
-  double fpr = 0;
-  double keys = 0;
-};
+// For layouts made of other layouts: a batch of digests, and how it is queried and inserted (detail/batch.h).
+template <class Word = std::uint64_t>
+using Batch = detail::Batch<Word>;
+using detail::insert_batch;
+using detail::query_batch;
 
 template <MutableLayout L, Hasher H>
 class Flat;
@@ -106,7 +38,7 @@ class FlatProbes {
 
   H hasher() const noexcept { return hasher_; }
   Shape shape() const noexcept { return shape_; }
-  Bytes bytes() const noexcept { return {table_, shape_.bytes()}; }
+  Bytes bytes() const noexcept { return {table_, static_cast<std::size_t>(shape_.bytes())}; }
   std::uint64_t byte_size() const noexcept { return shape_.bytes(); }
 
   template <class Isa = detail::isa::Here>
@@ -135,14 +67,13 @@ class FlatProbes {
   [[gnu::always_inline]] bool may_contain(const K& key) const noexcept {
     return may_contain<Isa>(digest_of(hasher_, key));
   }
-  // A column of keys. The next 64 keys are hashed and their memory asked for while the last 64 are being probed.
+  // A column of keys. The next 64 keys are hashed and prefetched while the last 64 are being probed.
   // REQUIRES: answers.size() * kBatch >= keys.size()
   template <ColumnKey K>
   void may_contain(std::span<K> keys, std::span<std::uint64_t> answers) const noexcept {
     assert(answers.size() * kBatch >= keys.size());
     if constexpr (kFusesIntegers<K>) {
-      const bool ahead = detail::far_away(byte_size());
-      return L::query_integers(shape_, table_, words_of<K>(keys), hasher_, keys.size(), answers.data(), ahead);
+      return detail::query_batch<L>(shape_, table_, integers<K>(keys), answers.data());
     }
     std::uint64_t* out = answers.data();
     in_batches<K>(keys, [&](std::span<const digest> batch) { query(batch, out++, false); });
@@ -153,7 +84,7 @@ class FlatProbes {
 
   static bool fits(Bytes table, Shape shape) noexcept {
     if (!shape.valid() || table.size() < shape.bytes()) return false;
-    if constexpr (CheckedLayout<L>) return bool(L::check(shape, table.first(shape.bytes())));
+    if constexpr (CheckedLayout<L>) return bool(L::check(shape, table.first(static_cast<std::size_t>(shape.bytes()))));
     return true;
   }
   // Apart from the check, which engines make on every lookup.
@@ -164,48 +95,45 @@ class FlatProbes {
       return Error{Errc::truncated, family + ": the shape needs " + std::to_string(shape.bytes()) +
                                         " bytes, there are " + std::to_string(table.size())};
     }
-    if constexpr (CheckedLayout<L>) return L::check(shape, table.first(shape.bytes())).error();
+    if constexpr (CheckedLayout<L>)
+      return L::check(shape, table.first(static_cast<std::size_t>(shape.bytes()))).error();
     __builtin_unreachable();
   }
 
-  // A column of 64-bit integers under the default hash is hashed inside the kernel, where the layout has one for it.
+  // A column of 64-bit integers under the default hash is hashed inside the kernel.
   template <class K>
-  static constexpr bool kFusesIntegers =
-      std::same_as<H, Hash>&& detail::IntegerWord<std::remove_const_t<K>>&& requires {
-    &L::query_integers;
-  };
+  static constexpr bool kFusesIntegers = std::same_as<H, Hash>&& detail::IntegerWord<std::remove_const_t<K>>;
   template <class K>
-  static const std::uint64_t* words_of(std::span<const K> keys) noexcept {
-    return reinterpret_cast<const std::uint64_t*>(keys.data());  // signed and unsigned of one type may alias
+  detail::Batch<> integers(std::span<const K> keys) const noexcept {
+    // Signed and unsigned of one type may alias.
+    return {.words = reinterpret_cast<const std::uint64_t*>(keys.data()),
+            .count = keys.size(),
+            .ahead = detail::far_away(byte_size()),
+            .hash = &hasher_};
   }
 
   // Hands the digests of `keys` to `use` in batches of at most kBatch, each prefetched one batch ahead if the table is
   // far away.
   template <class K, class Use>
   void in_batches(std::span<const K> keys, Use use) const noexcept {
+    using Digests = std::array<digest, kBatch>;
+    // A few at a time: a burst of 64 prefetches finds the memory system full (1.5 times the time for text at 1e7 keys).
     constexpr std::size_t kFew = 8;
-    const bool ahead = detail::far_away(byte_size());
-    std::array<digest, kBatch> ring[2];
-    const auto fill = [&](std::size_t from, std::array<digest, kBatch>& digests) {
-      const auto batch = keys.subspan(from, std::min(kBatch, keys.size() - from));
-      // A few at a time: a burst of 64 prefetches finds the memory system full (1.5 times the time for text at 1e7
-      // keys).
-      for (std::size_t i = 0; i < batch.size(); i += kFew) {
-        const auto few = batch.subspan(i, std::min(kFew, batch.size() - i));
-        digests_of(hasher_, few, std::span(digests).subspan(i, few.size()));
-        for (std::size_t j = 0; ahead && j < few.size(); ++j) prefetch(digests[i + j]);
+    const auto fetch = [&, ahead = detail::far_away(byte_size())](std::size_t from, std::size_t size, Digests& next) {
+      for (std::size_t i = 0; i < size; i += kFew) {
+        const auto few = keys.subspan(from + i, std::min(kFew, size - i));
+        digests_of(hasher_, few, std::span(next).subspan(i, few.size()));
+        for (std::size_t j = 0; ahead && j < few.size(); ++j) prefetch(next[i + j]);
       }
-      return batch.size();
     };
-    if (keys.empty()) return;
-    std::size_t from = 0;
-    std::size_t size = fill(0, ring[0]);
-    for (bool turn = false; size != 0; turn = !turn) {
-      from += size;
-      const std::size_t next = from < keys.size() ? fill(from, ring[!turn]) : 0;
-      use(std::span<const digest>(ring[turn].data(), size));
-      size = next;
-    }
+    const auto use_now = [&](std::size_t, std::size_t size, const Digests& now) {
+      use(std::span<const digest>(now.data(), size));
+    };
+    detail::in_turns<kBatch, Digests>(keys.size(), fetch, use_now,
+                                      [&](std::size_t from, const Digests& now, Digests& next) {
+                                        fetch(from + kBatch, kBatch, next);
+                                        use_now(from, kBatch, now);
+                                      });
   }
 
   // The digests as the plain words that layouts take.
@@ -226,7 +154,7 @@ class FlatProbes {
   void query(std::span<const digest> digests, std::uint64_t* answers, bool ahead) const noexcept {
     check_all(digests);
     in_words(digests, [&](const typename L::word* words, std::size_t count) {
-      L::query(shape_, table_, words, count, answers, ahead);
+      detail::query_batch<L>(shape_, table_, {.words = words, .count = count, .ahead = ahead}, answers);
       answers += count / kBatch;
     });
   }
@@ -261,8 +189,12 @@ class FlatView : public FlatProbes<L, H> {
     return FlatView(table.data(), shape, hasher);
   }
 
-  // Of an owner or a span, which must outlive it.
+  // Of an owner or a span, whose bytes must outlive it.
   FlatView(const Base& other) noexcept : Base(other) {}
+  // An owner that is about to be destroyed has no bytes to lend.
+  template <class Owner>
+  requires(std::derived_from<Owner, Base>&& Owner::owns_bytes) FlatView(const Owner&&)
+  = delete;
 
  private:
   FlatView(const std::byte* table, Shape shape, H hasher) noexcept : Base(table, shape, hasher) {}
@@ -304,14 +236,16 @@ class FlatSpan : public FlatProbes<L, H> {
   template <ColumnKey K>
   void insert(std::span<K> keys) noexcept requires(!FillingLayout<L>) {
     if constexpr (Base::template kFusesIntegers<K>) {
-      const bool ahead = detail::far_away(this->byte_size());
-      const std::uint64_t* words = this->template words_of<K>(keys);
-      return L::insert_integers(this->shape_, table(), words, this->hasher_, keys.size(), ahead);
+      detail::insert_batch<L>(this->shape_, table(), this->template integers<K>(keys));
+    } else {
+      this->template in_batches<K>(keys, [&](std::span<const digest> batch) { insert(batch, false); });
     }
-    this->template in_batches<K>(keys, [&](std::span<const digest> batch) { insert(batch, false); });
   }
   template <ColumnKey K>
   [[nodiscard]] std::size_t insert(std::span<K> keys) noexcept requires FillingLayout<L> {
+    if constexpr (Base::template kFusesIntegers<K>) {
+      return detail::insert_batch<L>(this->shape_, table(), this->template integers<K>(keys));
+    }
     std::size_t inserted = 0;
     bool full = false;
     this->template in_batches<K>(keys, [&](std::span<const digest> batch) {
@@ -332,7 +266,7 @@ class FlatSpan : public FlatProbes<L, H> {
     return erase(digest_of(this->hasher_, key));
   }
 
-  std::span<std::byte> writable_bytes() noexcept { return {table(), this->shape_.bytes()}; }
+  std::span<std::byte> writable_bytes() noexcept { return {table(), static_cast<std::size_t>(this->shape_.bytes())}; }
 
  private:
   friend class Flat<L, H>;
@@ -346,15 +280,11 @@ class FlatSpan : public FlatProbes<L, H> {
     std::size_t inserted = 0;
     bool full = false;
     this->in_words(many, [&](const typename L::word* words, std::size_t count) {
-      if constexpr (FillingLayout<L>) {
-        if (full) return;
-        const std::size_t went_in = L::insert_many(this->shape_, table(), words, count, ahead);
-        inserted += went_in;
-        full = went_in < count;
-      } else {
-        L::insert_many(this->shape_, table(), words, count, ahead);
-        inserted += count;
-      }
+      if (full) return;
+      const std::size_t went_in =
+          detail::insert_batch<L>(this->shape_, table(), {.words = words, .count = count, .ahead = ahead});
+      inserted += went_in;
+      full = went_in < count;
     });
     return inserted;
   }
@@ -393,12 +323,11 @@ class FlatShared {
     return L::insert_shared(shape_, table_, d.value);
   }
   void insert(std::span<const digest> many) const noexcept {
-    constexpr std::size_t kAhead = 16;
-    for (std::size_t i = 0; i < std::min(kAhead, many.size()); ++i) prefetch(many[i]);
-    for (std::size_t i = 0; i < many.size(); ++i) {
-      if (i + kAhead < many.size()) prefetch(many[i + kAhead]);
-      insert(many[i]);
-    }
+    detail::for_each_key<16, detail::Inlined>(
+        detail::Digests<digest>{many.data()}, many.size(), true, 0,
+        detail::Steps{[](digest d) { return d; }, [this](digest d) { prefetch(d); },
+                      [this](digest, digest d) { static_cast<void>(insert(d)); }},
+        [](std::uint64_t, std::size_t) { return true; });
   }
   void prefetch(digest d) const noexcept { L::prefetch(shape_, table_, d.value); }
 
@@ -431,7 +360,9 @@ struct SharedOf<L, H> {
 };
 }  // namespace detail
 
-// Owns its memory, and is a view of it: whatever it can answer, its view answers.
+// Owns its memory, and is a view of it: whatever it can answer, its view answers. Views and spans are of an owner that
+// has a name: those of a temporary do not compile. An owner that was moved from answers *perhaps* to every key, takes
+// keys without changing (`present`, `kept`), has no writable bytes and may be assigned to.
 template <MutableLayout L, Hasher H>
 class Flat : public FlatProbes<L, H> {
   using Base = FlatProbes<L, H>;
@@ -442,9 +373,10 @@ class Flat : public FlatProbes<L, H> {
   using Shared = typename detail::SharedOf<L, H>::type;
   using typename Base::digest;
   using typename Base::Shape;
+  static constexpr bool owns_bytes = true;
 
   // Sized for `request.keys` keys.  Throws std::bad_alloc, as does everything here that copies.
-  explicit Flat(const Request& request, H with = H{}) : Flat(Shape::for_keys(request), with) {}
+  explicit Flat(const RequestOf<Shape>& request, H with = H{}) : Flat(Shape::for_keys(request), with) {}
   // REQUIRES: size.valid()
   explicit Flat(Shape size, H with = H{}) : Base(nullptr, size, with), memory_(whole_words(size)) {
     assert(size.valid());
@@ -455,8 +387,10 @@ class Flat : public FlatProbes<L, H> {
   explicit Flat(View other) : Flat(other.shape(), other.hasher()) {
     std::memcpy(memory_.data(), other.bytes().data(), other.bytes().size());
   }
-  Flat(const Flat& other) : Base(other), memory_(other.memory_) { this->table_ = memory_.data(); }
-  Flat(Flat&& other) noexcept : Base(other), memory_(std::move(other.memory_)) { other.table_ = nullptr; }
+  Flat(const Flat& other) : Base(other), memory_(other.memory_) {
+    if (!moved_from()) this->table_ = memory_.data();
+  }
+  Flat(Flat&& other) noexcept : Base(other), memory_(std::move(other.memory_)) { other.give_away(); }
   Flat& operator=(Flat other) noexcept {
     Base::operator=(other);
     memory_ = std::move(other.memory_);
@@ -464,41 +398,70 @@ class Flat : public FlatProbes<L, H> {
   }
   ~Flat() = default;
 
-  View view() const noexcept { return *this; }
-  Span span() noexcept { return Span(memory_.data(), this->shape_, this->hasher_); }
-  Shared shared() noexcept requires BitLayout<L> { return Shared(memory_.data(), this->shape_, this->hasher_); }
+  View view() const& noexcept { return *this; }
+  View view() const&& = delete;
+  Bytes bytes() const& noexcept { return Base::bytes(); }
+  Bytes bytes() const&& = delete;
+  // REQUIRES, of both: it was not moved from.
+  Span span() & noexcept {
+    assert(!moved_from());
+    return Span(memory_.data(), this->shape_, this->hasher_);
+  }
+  Span span() && = delete;
+  Shared shared() & noexcept requires BitLayout<L> {
+    assert(!moved_from());
+    return Shared(memory_.data(), this->shape_, this->hasher_);
+  }
+  Shared shared() && requires BitLayout<L>
+  = delete;
 
   // As a span's.
-  Inserted insert(digest d) noexcept { return span().insert(d); }
-  void insert(std::span<const digest> many) noexcept requires(!FillingLayout<L>) { span().insert(many); }
+  Inserted insert(digest d) noexcept {
+    if (moved_from()) [[unlikely]]
+      return Inserted::present;
+    return span().insert(d);
+  }
+  void insert(std::span<const digest> many) noexcept requires(!FillingLayout<L>) {
+    if (!moved_from()) span().insert(many);
+  }
   [[nodiscard]] std::size_t insert(std::span<const digest> many) noexcept requires FillingLayout<L> {
-    return span().insert(many);
+    return moved_from() ? many.size() : span().insert(many);
   }
   template <Key K>
   Inserted insert(const K& key) noexcept {
-    return span().insert(key);
+    return insert(digest_of(this->hasher_, key));
   }
   template <ColumnKey K>
   void insert(std::span<K> keys) noexcept requires(!FillingLayout<L>) {
-    span().insert(keys);
+    if (!moved_from()) span().insert(keys);
   }
   template <ColumnKey K>
   [[nodiscard]] std::size_t insert(std::span<K> keys) noexcept requires FillingLayout<L> {
-    return span().insert(keys);
+    return moved_from() ? keys.size() : span().insert(keys);
   }
-  Erased erase(digest d) noexcept requires ErasableLayout<L> { return span().erase(d); }
+  Erased erase(digest d) noexcept requires ErasableLayout<L> { return moved_from() ? Erased::kept : span().erase(d); }
   template <Key K>
   Erased erase(const K& key) noexcept requires ErasableLayout<L> {
-    return span().erase(key);
+    return erase(digest_of(this->hasher_, key));
   }
 
-  std::span<std::byte> writable_bytes() noexcept { return {memory_.data(), this->shape_.bytes()}; }
+  std::span<std::byte> writable_bytes() & noexcept {
+    return {memory_.data(), moved_from() ? 0 : static_cast<std::size_t>(this->shape_.bytes())};
+  }
+  std::span<std::byte> writable_bytes() && = delete;
   void clear() noexcept {
+    if (moved_from()) return;
     std::memset(memory_.data(), 0, memory_.size());
     format();
   }
 
  private:
+  bool moved_from() const noexcept { return memory_.data() == nullptr; }
+  void give_away() noexcept {
+    const auto every = detail::everything<L>();
+    this->shape_ = every.shape;
+    this->table_ = every.table;
+  }
   void format() noexcept {
     if constexpr (FormattedLayout<L>) L::format(this->shape_, memory_.data());
   }

@@ -1,5 +1,5 @@
 // The binary fuse filter (Graf and Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters", 2022), built once
-// from all keys: 1.13 (arity 3) or 1.07 (arity 4) times the bits that any filter needs, at one to 32 bits a slot.
+// from all keys: 1.13 (arity 3) or 1.07 (arity 4) times the bits that any filter needs, at one to 32 bits per slot.
 //
 //   table  = directory, shards (static.h)
 //   shard  = | head, 8 bytes | (segments + arity - 1) * length slots of `bits` bits | zeros up to whole words |
@@ -19,31 +19,32 @@
 //   slot in segment s + 2:       y.lo * length >> 32
 //   slot in segment s + 3:       z.lo * length >> 32                        arity 4 only
 //
-// Why it can be built. The slots have to solve one equation a key: XOR of its slots = its fingerprint. If some slot
+// Why it can be built. The slots have to solve one equation per key: XOR of its slots = its fingerprint. If some slot
 // belongs to one key only, that key can wait: whatever the others become, this slot makes its equation true. Take the
 // key away, and other slots may be left with a single key. When all keys can be taken away like this (the hypergraph of
 // keys over slots "peels"), the slots are filled in reverse order, each once. Random keys with three slots anywhere
-// peel if there are 1.222 slots a key, with four at 1.295, and nearly never below. Consecutive segments do better: the
-// first and the last segment are in the reach of fewer keys, peel first, and the peeling moves inwards from both ends
-// like a zip. In the limit of many long segments it ends at 1.0894 and 1.0238 slots a key, where the equations
-// stop being solvable at all. Two things keep a real shard above that: the arity - 1 extra segments at the end, which
-// favours many segments, and the random number of keys in each segment, whose bulges stop the zip, which favours long
-// ones. The best number of segments and the slots it needs were measured for every size (src/sizing/fuse.cc holds the
-// table, test/soak/fuse_soak.cc measures it again); a try fails for fewer than one set in 20 at any size, and then the
-// next seed is tried. Small shards are one segment wide: 1.23 slots a key at 10,000 keys, 1.6 at 100, 3 at 10.
+// peel if there are 1.222 slots per key, with four at 1.295, and nearly never below. Consecutive segments do better:
+// the first and the last segment are in the reach of fewer keys, peel first, and the peeling moves inwards from both
+// ends like a zip. In the limit of many long segments it ends at 1.0894 and 1.0238 slots per key, where the
+// equations stop being solvable at all. Two things keep a real shard above that: the arity - 1 extra segments at the
+// end, which favours many segments, and the random number of keys in each segment, whose bulges stop the zip, which
+// favours long ones. The best number of segments and the slots it needs were measured for every size
+// (src/sizing/fuse.cc holds the table, test/soak/fuse_soak.cc measures it again); a try fails for fewer than one set in
+// 20 at any size, and then the next seed is tried. Small shards are one segment wide: 1.23 slots per key at 10,000
+// keys, 1.6 at 100, 3 at 10.
 //
 // A shard is sized by its number of keys alone, before a seed is known, so building cannot be saved by more room. It
 // does not have to be: 65,536 seeds are there, the keys' slots are as good as independent from seed to seed, and at one
 // failure in 20 the 16th is reached once in 10^20 shards. The first 16 seeds leave the first slot to the
 // leading bits of the digest, so that ascending digests walk through the shard from left to right and the builder works
-// in cache; should digests come in that are not spread (a stranger's hash), later seeds mix the digest first. And if
+// in cache; if digests are not spread evenly (a foreign hash), later seeds mix the digest first. And if
 // every seed failed, the head would say `segments` = 0, and the shard answer *perhaps* to everything: the filter is
 // never wrong, and never missing.
 //
-// The rate of false positives is 2^-bits: a stranger's slots XOR to a value that knows nothing of its fingerprint. So
+// The rate of false positives is 2^-bits: the slots of an absent key XOR to a value independent of its fingerprint. So
 // for_keys takes the fewest bits that do, and rates between powers of two get the next better one. A lookup touches
-// `arity` lines, all known from the digest at once: a batch asks the memory for them ahead. Building takes 23 bytes of
-// scratch a key of a shard, of which there are at most 2^20 on average.
+// `arity` lines, all known from the digest at once: a batch prefetches them. Building takes 23 bytes of
+// scratch per key of a shard, of which there are at most 2^20 on average.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -54,7 +55,17 @@
 
 namespace perhaps {
 
+// A request for a fuse filter, which also chooses the arity.
+struct FuseRequest {
+  std::uint64_t keys = 0;
+  double fpr = 0.01;
+  double bits_per_key = 0;
+  std::uint64_t max_bytes = 0;
+  std::uint32_t arity = 3;  // slots per key, 3 or 4
+};
+
 struct FuseShape {
+  using request_type = FuseRequest;  // what for_keys() takes
   static constexpr std::uint32_t kMaxBits = 32;
   std::uint32_t arity = 3;         // 3, or 4: 5 % smaller, a third more memory accesses
   std::uint32_t bits = 8;          // of a slot, 1 to kMaxBits
@@ -62,8 +73,8 @@ struct FuseShape {
   std::uint64_t keys = 0;          // distinct ones
   std::uint64_t table_bytes = 40;  // what the keys of each shard came to; from for_keys, an estimate
 
-  // `request.arity` decides the arity.
-  PERHAPS_API static FuseShape for_keys(const Request& request);
+  // REQUIRES: request.arity is 3 or 4
+  PERHAPS_API static FuseShape for_keys(const FuseRequest& request);
   // 2^-bits, whatever the keys.
   PERHAPS_API double fpr(double keys) const;
 
@@ -74,6 +85,8 @@ struct FuseShape {
            table_bytes >= detail::directory_bytes(shard_bits) + (std::uint64_t{1} << shard_bits) * 16;
   }
   PERHAPS_API std::vector<std::uint64_t> numbers() const;
+  // Arity, bits per slot and shards.
+  PERHAPS_API Facts facts() const;
   PERHAPS_API static Result<FuseShape> from(std::span<const std::uint64_t> numbers);
   friend bool operator==(const FuseShape&, const FuseShape&) = default;
 };
@@ -120,8 +133,7 @@ struct FuseProbe {
     // w / 2^32 in two products of 64 bits: gcc 12 sends one of 128 through memory.
     const std::uint64_t x = h << shard_bits;
     const std::uint64_t w = (x >> 32) * g.segments + ((x & 0xffffffffu) * g.segments >> 32);
-    const Wide product = Wide{salted} * 0xa0761d6478bd642fu;
-    const std::uint64_t y = static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
+    const std::uint64_t y = folded_product(salted, 0xa0761d6478bd642fu);
     const std::uint64_t z = y * 0xe7037ed1a0b428dbu;
     std::uint64_t segment = (w >> 32) * g.length;
     slot[0] = segment + ((w & 0xffffffffu) * g.length >> 32);
@@ -172,7 +184,7 @@ template <class Use>
   return use(FuseBits());
 }
 
-// From a digest to an answer. In between its slots can be asked for.
+// From a digest to an answer. In between its slots can be prefetched.
 template <unsigned kArity, class Slots>
 struct FuseLookup {
   typename Slots::Place place[kArity];
@@ -194,14 +206,9 @@ struct FuseLookup {
   [[gnu::always_inline]] bool answer(std::uint32_t bits) const noexcept {
     std::uint64_t difference = fingerprint;
     for (const auto& each : place) difference ^= Slots::at(each);
-    return (difference << (64 - bits) == 0) | open;  // no branch: the answers are anybody's guess
+    return (difference << (64 - bits) == 0) | open;  // no branch: it would be mispredicted
   }
 };
-
-PERHAPS_API void fuse_query(const FuseShape& shape, const std::byte* table, const std::uint64_t* digests,
-                            std::size_t count, std::uint64_t* answers, bool ahead) noexcept;
-PERHAPS_API void fuse_query_integers(const FuseShape& shape, const std::byte* table, const std::uint64_t* keys,
-                                     Hash hash, std::size_t count, std::uint64_t* answers, bool ahead) noexcept;
 
 }  // namespace detail
 
@@ -210,6 +217,7 @@ struct FuseLayout {
   using word = std::uint64_t;
   static constexpr std::string_view family = "fuse";
   static constexpr Kind kind = Kind::fuse;
+  static constexpr auto query_kernel = &detail::Kernels::fuse_query;
 
   template <class Isa>
   [[gnu::always_inline]] static bool may_contain(const FuseShape& shape, const std::byte* table,
@@ -225,15 +233,12 @@ struct FuseLayout {
                        : detail::FuseLookup<4, Slots>(shape, table, h).ask_ahead();
     });
   }
-  static void query(const FuseShape& shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                    std::uint64_t* answers, bool ahead) noexcept {
-    detail::fuse_query(shape, table, digests, count, answers, ahead);
-  }
-  static void query_integers(const FuseShape& shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
-                             std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
-    detail::fuse_query_integers(shape, table, keys, hash, count, answers, ahead);
-  }
   static std::uint64_t keys(const FuseShape& shape, const std::byte*) noexcept { return shape.keys; }
+  // A directory, and a shard without segments.
+  static detail::Everything<Shape> everything() noexcept {
+    static constexpr std::array<std::byte, 40> kTable = {std::byte{16}, {}, {}, {}, {}, {}, {}, {}, std::byte{40}};
+    return {Shape{}, kTable.data()};
+  }
 
   // A pass over the directory and the heads of the shards: then every probe stays within its shard.
   PERHAPS_API static Result<void> check(const FuseShape& shape, Bytes table);
@@ -244,7 +249,7 @@ struct FuseLayout {
 };
 
 template <Hasher H>
-using BasicFuse = Frozen<FuseLayout, H>;
+using BasicFuse = StaticFilter<FuseLayout, H>;
 using Fuse = BasicFuse<Hash>;
 using FuseView = Fuse::View;
 

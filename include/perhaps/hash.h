@@ -24,13 +24,15 @@
 #include <string_view>
 #include <type_traits>
 
+#include "perhaps/detail/bits.h"
 #include "perhaps/detail/config.h"
 
 namespace perhaps {
 
 using Bytes = std::span<const std::byte>;
 
-inline Bytes bytes_of(std::string_view text) noexcept { return std::as_bytes(std::span(text)); }
+// Not std::span(text): that constructor is missing in libc++ 14.
+inline Bytes bytes_of(std::string_view text) noexcept { return std::as_bytes(std::span(text.data(), text.size())); }
 
 template <class H>
 struct Digest {
@@ -148,9 +150,8 @@ class Hash {
   // and three shifts of murmur's finaliser and its kin avalanche better in the low bits, which no Bloom filter needs,
   // and cost 0.7 ns more: families that cut fingerprints out of a digest mix it again.
   constexpr Digest<Hash> operator()(std::uint64_t key) const noexcept {
-    __extension__ using Wide = unsigned __int128;
-    const Wide product = Wide{key ^ (seed_ * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du)} * 0xa0761d6478bd642fu;
-    const word folded = static_cast<word>(product >> 64) ^ static_cast<word>(product);
+    const std::uint64_t seeded = key ^ (seed_ * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du);
+    const word folded = detail::folded_product(seeded, 0xa0761d6478bd642fu);
     return Digest<Hash>::made_by(*this, folded * 0xd6e8feb86659fd93u);
   }
 

@@ -31,6 +31,8 @@ struct LineLayout {
   using word = std::uint64_t;
   static constexpr std::string_view family = "line";
   static constexpr Kind kind = Kind::line;
+  static constexpr auto query_kernel = &detail::Kernels::line_query;
+  static constexpr auto insert_kernel = &detail::Kernels::line_insert;
 
   // Eight odd numbers, chosen by the authors of the Parquet format for their split blocks.
   static constexpr std::array<std::uint32_t, 8> kSalt = detail::kBlockSalt;
@@ -106,23 +108,6 @@ struct LineLayout {
 
   static void prefetch(LineShape shape, const std::byte* table, std::uint64_t h) noexcept {
     detail::prefetch_read(table + line_of(shape, h) * kLineBytes);
-  }
-
-  static void query(LineShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                    std::uint64_t* answers, bool ahead) noexcept {
-    detail::line_query(shape, table, digests, count, answers, ahead);
-  }
-  static void query_integers(LineShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
-                             std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
-    detail::line_query_integers(shape, table, keys, hash, count, answers, ahead);
-  }
-  static void insert_many(LineShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                          bool ahead) noexcept {
-    detail::line_insert(shape, table, digests, count, ahead);
-  }
-  static void insert_integers(LineShape shape, std::byte* table, const std::uint64_t* keys, Hash hash,
-                              std::size_t count, bool ahead) noexcept {
-    detail::line_insert_integers(shape, table, keys, hash, count, ahead);
   }
 
  private:

@@ -1,17 +1,26 @@
 // The memory of a filter that owns its bits: zeroed, aligned to a cache line, and on huge pages once it is large.
 //
 // A random probe into a table of hundreds of megabytes misses the TLB as well as the cache. From kHugeFrom bytes on the
-// memory is mapped at a 2 MiB boundary and the kernel is asked for huge pages (madvise); where it declines, nothing
+// memory is mapped at a 2 MiB boundary and huge pages are requested (madvise); where the system declines, nothing
 // but speed is lost. Whoever wants another allocator takes an XSpan over memory of their own.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <span>
 #include <utility>
 
 #include "perhaps/detail/config.h"
 
 namespace perhaps {
+
+// What one object can take at most: on a 32-bit machine 2 GiB, not what wraps around.
+inline constexpr std::uint64_t kMaxMemory = PTRDIFF_MAX;
+// `bytes` as a size of memory. Throws std::bad_alloc if it is more than kMaxMemory.
+inline std::size_t memory_size(std::uint64_t bytes) {
+  if (bytes > kMaxMemory) throw std::bad_alloc();
+  return static_cast<std::size_t>(bytes);
+}
 
 class Memory {
  public:
@@ -21,6 +30,7 @@ class Memory {
   // Zeroed. Throws std::bad_alloc.
   PERHAPS_API explicit Memory(std::uint64_t bytes);
   PERHAPS_API Memory(const Memory& other);
+  // What was moved from is empty.
   Memory(Memory&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   Memory& operator=(Memory other) noexcept {
     std::swap(data_, other.data_);
@@ -29,15 +39,15 @@ class Memory {
   }
   ~Memory() { release(); }
 
-  // Keeps what there is of the first `bytes` bytes; new ones are zero. Smaller, it stays where it is. Throws
-  // std::bad_alloc and is unchanged.
+  // Keeps what there is of the first `bytes` bytes; new ones are zero. Shrinking never moves it. If it throws
+  // std::bad_alloc, nothing has changed.
   PERHAPS_API void resize(std::uint64_t bytes);
 
   std::byte* data() noexcept { return data_; }
   const std::byte* data() const noexcept { return data_; }
   std::uint64_t size() const noexcept { return size_; }
-  std::span<std::byte> bytes() noexcept { return {data_, size_}; }
-  std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
+  std::span<std::byte> bytes() noexcept { return {data_, static_cast<std::size_t>(size_)}; }
+  std::span<const std::byte> bytes() const noexcept { return {data_, static_cast<std::size_t>(size_)}; }
 
  private:
   PERHAPS_API void release() noexcept;

@@ -13,7 +13,7 @@
 //   run_end[s]    slot s holds the last fingerprint of a run
 // The i-th set bit of `occupied` and the i-th set bit of `run_end` belong to the same run. To count from the start of
 // the table would take forever, so each block of 64 also says how far the runs before it spill into it:
-//   spill[b]      slots at and after 64 b that hold quotients below 64 b; 255: that many or more, ask the block before
+//   spill[b]      slots at and after 64 b that hold quotients below 64 b; 255: that many or more, see the block before
 //
 //     quotient      0  1  2  3  4  5  6  7                 remainders of quotient 1: a b c, 2: d, 4: e, 6: f
 //     occupied      0  1  1  0  1  0  1  0
@@ -36,7 +36,8 @@
 //
 // False positives: a key that was not inserted answers *perhaps* if quotient and remainder are those of one that was:
 //   fpr(n) = 1 - (1 - 1 / (buckets * 2^remainder_bits))^n, about load * 2^-remainder_bits
-// That is exact and holds at every load. Space: remainder_bits + 2.125 bits a slot; at 95 % load 1.05 times that a key.
+// That is exact and holds at every load. Space: remainder_bits + 2.125 bits per slot; at 95 % load 1.05 times that per
+// key.
 //
 // A multiset: every insert stores one fingerprint more, also if the key looked present (`Inserted::present`), and every
 // erase takes one away. count(h) is how often quotient and remainder of h are there. Counts are repetitions, not the
@@ -61,256 +62,18 @@
 #include <array>
 #include <vector>
 
-#include "perhaps/detail/bits.h"
+#include "perhaps/detail/quotient_table.h"
 #include "perhaps/flat.h"
 
 namespace perhaps {
-
-struct QuotientShape {
-  static constexpr std::uint32_t kMaxRemainderBits = 48;
-  static constexpr std::uint32_t kMaxSlotBits = 56;  // a slot, wherever it begins in a byte, is in one 8-byte load
-  static constexpr std::uint64_t kHeadBytes = 64;
-
-  std::uint64_t buckets = 1;         // 1 or more, any number, as long as fingerprints() <= 2^63
-  std::uint32_t remainder_bits = 8;  // 1 to kMaxRemainderBits
-  std::uint32_t guard_bits = 0;      // with the remainder at most kMaxSlotBits
-
-  // Room for `keys` keys at 95 % load (but for max_bytes, which is kept). What is left of a budget that is not a whole
-  // number of bits a slot goes into more buckets. Rates are met while keys / fpr < 2^(63 - guard_bits).
-  PERHAPS_API static QuotientShape for_keys(const Request& request);
-  PERHAPS_API double fpr(double keys) const;
-  PERHAPS_API double wrong_erase(double keys) const;
-  // May be more than capacity().
-  PERHAPS_API double keys_for(double fpr) const;
-
-  // The same fingerprints in 2^k times the buckets, for the smallest k that holds `keys`; refused if no remainder bit
-  // would be left.
-  PERHAPS_API Result<QuotientShape> grown_for(std::uint64_t keys) const;
-
-  constexpr std::uint64_t capacity() const noexcept {
-    return std::max<std::uint64_t>(buckets / 20 * 19 + buckets % 20 * 19 / 20, 1);
-  }
-  constexpr std::uint32_t width() const noexcept { return remainder_bits + guard_bits; }
-  constexpr std::uint64_t fingerprints() const noexcept { return buckets << width(); }
-  constexpr std::uint64_t block_bytes() const noexcept { return 8 * std::uint64_t{width()} + 17; }
-  constexpr std::uint64_t spare() const noexcept {
-    const auto steps = static_cast<std::uint64_t>(std::bit_width((buckets + 63) / 64) + 1) / 2;
-    return std::min(buckets, 64 * std::min<std::uint64_t>(steps, 5));
-  }
-  constexpr std::uint64_t blocks() const noexcept { return (buckets + spare() + 63) / 64; }
-  constexpr std::uint64_t slots() const noexcept { return blocks() * 64; }
-  constexpr std::uint64_t bytes() const noexcept { return kHeadBytes + blocks() * block_bytes(); }
-  constexpr bool valid() const noexcept {
-    return remainder_bits >= 1 && remainder_bits <= kMaxRemainderBits && guard_bits <= kMaxSlotBits - remainder_bits &&
-           buckets >= 1 && buckets <= (std::uint64_t{1} << 63) >> width();
-  }
-  std::vector<std::uint64_t> numbers() const { return {buckets, remainder_bits, guard_bits}; }
-  PERHAPS_API static Result<QuotientShape> from(std::span<const std::uint64_t> numbers);
-  friend bool operator==(const QuotientShape&, const QuotientShape&) = default;
-};
-
-namespace detail {
-
-// Slots are compared several at a time: as many lanes of `width` bits as an 8-byte load holds, wherever it begins in a
-// byte. ones(width) has the lowest bit of each lane set.
-struct QuotientLanes {
-  std::array<std::uint64_t, QuotientShape::kMaxSlotBits + 1> ones{};
-  std::array<std::uint8_t, QuotientShape::kMaxSlotBits + 1> count{};
-  constexpr QuotientLanes() {
-    for (std::uint32_t width = 1; width <= QuotientShape::kMaxSlotBits; ++width) {
-      count[width] = static_cast<std::uint8_t>(57 / width);
-      for (std::uint32_t i = 0; i < count[width]; ++i) ones[width] |= std::uint64_t{1} << i * width;
-    }
-  }
-};
-inline constexpr QuotientLanes kQuotientLanes;
-
-// Where things are in a table, and how to find a run. Const, and true to any bytes: whatever they say, no function
-// leaves the table or loops for ever, and kNowhere means that the bytes contradict themselves (or, in a sound table,
-// that its end was reached). Inlined always, so that they are compiled for the instructions that Bits stands for.
-template <class Bits>
-class QuotientTable {
- public:
-  static constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
-  static constexpr std::uint64_t kFarSpill = 255;
-
-  struct Run {
-    std::uint64_t first;
-    std::uint64_t last;
-    bool found() const noexcept { return last != kNowhere; }
-  };
-
-  QuotientTable(const QuotientShape& shape, const std::byte* table) noexcept
-      : blocks_at_(table + QuotientShape::kHeadBytes),
-        width_(shape.width()),
-        stride_(shape.block_bytes()),
-        blocks_(shape.blocks()) {}
-
-  PERHAPS_INLINE std::uint32_t width() const noexcept { return width_; }
-  PERHAPS_INLINE std::uint64_t blocks() const noexcept { return blocks_; }
-  PERHAPS_INLINE std::uint64_t slots() const noexcept { return blocks_ * 64; }
-  PERHAPS_INLINE std::uint64_t slot_mask() const noexcept { return (std::uint64_t{1} << width_) - 1; }
-
-  // REQUIRES here and below: b < blocks(), slot < slots()
-  PERHAPS_INLINE const std::byte* block(std::uint64_t b) const noexcept { return blocks_at_ + b * stride_; }
-  PERHAPS_INLINE std::uint64_t occupied(std::uint64_t b) const noexcept {
-    return load<std::uint64_t>(block(b) + 8 * width_);
-  }
-  PERHAPS_INLINE std::uint64_t run_ends(std::uint64_t b) const noexcept {
-    return load<std::uint64_t>(block(b) + 8 * width_ + 8);
-  }
-  PERHAPS_INLINE std::uint64_t stored_spill(std::uint64_t b) const noexcept {
-    return std::to_integer<std::uint64_t>(block(b)[8 * width_ + 16]);
-  }
-  PERHAPS_INLINE std::uint64_t slot(std::uint64_t s) const noexcept { return slot_in(block(s / 64), s % 64); }
-  PERHAPS_INLINE std::uint64_t slot_in(const std::byte* in_block, std::uint64_t i) const noexcept {
-    const std::uint64_t bit = i * width_;
-    return load<std::uint64_t>(in_block + bit / 8) >> bit % 8 & slot_mask();
-  }
-
-  // The d-th run end at or after slot `from`.  REQUIRES: d >= 1
-  PERHAPS_INLINE std::uint64_t run_end(std::uint64_t from, std::uint64_t d) const noexcept {
-    std::uint64_t b = from / 64;
-    if (b >= blocks_) return kNowhere;
-    std::uint64_t word = run_ends(b) & ~std::uint64_t{0} << from % 64;
-    for (;;) {
-      const std::uint64_t i = Bits::find(word, d - 1);
-      if (i < 64) return b * 64 + i;
-      d -= Bits::popcount(word);
-      if (++b == blocks_) return kNowhere;
-      word = run_ends(b);
-    }
-  }
-
-  PERHAPS_INLINE std::uint64_t spill(std::uint64_t b) const noexcept {
-    const std::uint64_t stored = stored_spill(b);
-    return stored < kFarSpill ? stored : far_spill(b);
-  }
-
-  // The spill of block b + 1, given that of b.
-  PERHAPS_INLINE std::uint64_t spill_after(std::uint64_t b, std::uint64_t spill_of_b) const noexcept {
-    const std::uint64_t runs = Bits::popcount(occupied(b));
-    if (runs == 0) return spill_of_b > 64 ? spill_of_b - 64 : 0;
-    const std::uint64_t end = run_end(b * 64 + spill_of_b, runs);
-    if (end == kNowhere) return kNowhere;
-    return end + 1 > (b + 1) * 64 ? end + 1 - (b + 1) * 64 : 0;
-  }
-
-  // The run of quotient q.  REQUIRES: q is occupied
-  PERHAPS_INLINE Run run_of(std::uint64_t q) const noexcept {
-    const std::uint64_t b = q / 64;
-    const std::uint64_t spilled = spill(b);
-    if (spilled >= slots()) return {0, kNowhere};
-    const std::uint64_t least = std::max(q, b * 64 + spilled);
-    const std::uint64_t last = run_end(b * 64 + spilled, Bits::popcount(occupied(b) << (63 - q % 64)));
-    if (last == kNowhere || last < least) return {0, kNowhere};
-    return {behind_run_before(last, least), last};
-  }
-
-  // Where the run of quotient q would begin.  REQUIRES: q is not occupied
-  PERHAPS_INLINE std::uint64_t place_of(std::uint64_t q) const noexcept {
-    const std::uint64_t b = q / 64;
-    const std::uint64_t spilled = spill(b);
-    if (spilled >= slots()) return kNowhere;
-    const std::uint64_t runs_before = Bits::popcount(occupied(b) & ((std::uint64_t{1} << q % 64) - 1));
-    if (runs_before == 0) return std::max(q, b * 64 + spilled);
-    const std::uint64_t end = run_end(b * 64 + spilled, runs_before);
-    return end == kNowhere ? kNowhere : std::max(q, end + 1);
-  }
-
-  // The first slot at or after `from` behind which nothing is displaced: every run of a quotient below it has ended
-  // before it. With kUnused it must be empty too, that is, its own quotient has no run.
-  template <bool kUnused>
-  PERHAPS_INLINE std::uint64_t first_settled(std::uint64_t from) const noexcept {
-    for (std::uint64_t b = from / 64; b < blocks_; ++b) {
-      const std::uint64_t spilled = spill(b);
-      if (spilled >= slots()) return kNowhere;
-      std::uint64_t i = b == from / 64 ? std::max(from % 64, spilled) : spilled;
-      if (i >= 64) continue;
-      const std::uint64_t starts = occupied(b);
-      const std::uint64_t ends = run_ends(b) & ~std::uint64_t{0} << spilled;
-      while (i < 64) {
-        const std::uint64_t below = (std::uint64_t{1} << i) - 1;
-        const std::uint64_t begun = Bits::popcount(starts & (kUnused ? below << 1 | 1 : below));
-        const std::uint64_t ended = Bits::popcount(ends & below);
-        if (begun == ended) return b * 64 + i;
-        if (begun < ended) return kNowhere;
-        // Behind the end of the last run that has begun is the next slot that can be it.
-        const std::uint64_t coming = ends & ~below;
-        const std::uint64_t needed = begun - ended;
-        i = Bits::find(coming, needed - 1) + 1;
-      }
-    }
-    return kNowhere;
-  }
-
-  // Is one of the slots first..last of a block, without its guard, equal to `value`, whose guard is 0?
-  PERHAPS_INLINE bool any_equal(const std::byte* in_block, std::uint64_t first, std::uint64_t last, std::uint64_t value,
-                                std::uint32_t guard_bits) const noexcept {
-    const std::uint64_t ones = kQuotientLanes.ones[width_];
-    const std::uint64_t lanes = kQuotientLanes.count[width_];
-    const std::uint64_t compared = (slot_mask() >> guard_bits << guard_bits) * ones;
-    for (;;) {
-      const std::uint64_t bit = first * width_;
-      const std::uint64_t differ = (load<std::uint64_t>(in_block + bit / 8) >> bit % 8 ^ value * ones) & compared;
-      // A lane that is 0 borrows from its highest bit. Lanes above it may seem to, so the lowest counts: any is enough.
-      const std::uint64_t equal = (differ - ones) & ~differ & ones << (width_ - 1);
-      const std::uint64_t left = last - first + 1;
-      if (left <= lanes) return (equal & ((std::uint64_t{1} << left * width_) - 1)) != 0;
-      if (equal != 0) return true;
-      first += lanes;
-    }
-  }
-
- private:
-  [[gnu::noinline]] std::uint64_t far_spill(std::uint64_t b) const noexcept {
-    std::uint64_t known = b;
-    while (known > 0 && stored_spill(known) >= kFarSpill) --known;
-    std::uint64_t spilled = known == 0 ? 0 : stored_spill(known);
-    for (; known < b && spilled != kNowhere; ++known) spilled = spill_after(known, spilled);
-    return spilled;
-  }
-
-  // One more than the last run end below `last`, if that is more than `least`.
-  PERHAPS_INLINE std::uint64_t behind_run_before(std::uint64_t last, std::uint64_t least) const noexcept {
-    std::uint64_t b = last / 64;
-    std::uint64_t word = run_ends(b) & ((std::uint64_t{1} << last % 64) - 1);
-    while (word == 0 && b > least / 64) word = run_ends(--b);
-    return word == 0 ? least : std::max(least, b * 64 + static_cast<std::uint64_t>(std::bit_width(word)));
-  }
-
-  const std::byte* blocks_at_;
-  std::uint32_t width_;
-  std::uint64_t stride_;
-  std::uint64_t blocks_;
-};
-
-PERHAPS_API void quotient_query(QuotientShape shape, const std::byte* table, const std::uint64_t* digests,
-                                std::size_t count, std::uint64_t* answers, bool ahead) noexcept;
-PERHAPS_API Inserted quotient_insert(QuotientShape shape, std::byte* table, std::uint64_t fingerprint) noexcept;
-PERHAPS_API std::size_t quotient_insert_many(QuotientShape shape, std::byte* table, const std::uint64_t* digests,
-                                             std::size_t count, bool ahead) noexcept;
-PERHAPS_API Erased quotient_erase(QuotientShape shape, std::byte* table, std::uint64_t fingerprint) noexcept;
-PERHAPS_API std::uint64_t quotient_count(QuotientShape shape, const std::byte* table,
-                                         std::uint64_t fingerprint) noexcept;
-PERHAPS_API Result<void> quotient_check(QuotientShape shape, Bytes table);
-PERHAPS_API Result<void> quotient_verify(QuotientShape shape, Bytes table);
-// into: zeroed
-PERHAPS_API Result<void> quotient_merge(QuotientShape a, const std::byte* table_a, QuotientShape b,
-                                        const std::byte* table_b, QuotientShape shape, std::byte* into);
-PERHAPS_API Result<void> quotient_resize(QuotientShape from, const std::byte* table, QuotientShape shape,
-                                         std::byte* into);
-PERHAPS_API Result<QuotientShape> quotient_union_shape(QuotientShape a, std::uint64_t keys_a, QuotientShape b,
-                                                       std::uint64_t keys_b);
-PERHAPS_API Result<void> quotient_build(QuotientShape shape, std::byte* into, std::vector<std::uint64_t> fingerprints);
-
-}  // namespace detail
 
 struct QuotientLayout {
   using Shape = QuotientShape;
   using word = std::uint64_t;
   static constexpr std::string_view family = "quotient";
   static constexpr Kind kind = Kind::quotient;
+  static constexpr auto query_kernel = &detail::Kernels::quotient_query;
+  static constexpr auto insert_kernel = &detail::Kernels::quotient_insert;
   static constexpr bool fills_up = true;
 
   // Digests of integers are weakest in their low bits and fingerprints may take 63: fold the high half in and multiply.
@@ -363,38 +126,55 @@ struct QuotientLayout {
   }
 
   static void prefetch(const Shape& shape, const std::byte* table, std::uint64_t h) noexcept {
-    const std::uint64_t q = fingerprint_of(shape, h) >> shape.width();
+    prefetch_fingerprint(shape, table, fingerprint_of(shape, h));
+  }
+  static void prefetch_fingerprint(const Shape& shape, const std::byte* table, std::uint64_t fingerprint) noexcept {
+    const std::uint64_t q = fingerprint >> shape.width();
     const std::byte* block = table + Shape::kHeadBytes + q / 64 * shape.block_bytes();
     detail::prefetch_read(block + 8 * shape.width());
     detail::prefetch_read(block + q % 64 * shape.width() / 8);
   }
-  static void query(const Shape& shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                    std::uint64_t* answers, bool ahead) noexcept {
-    detail::quotient_query(shape, table, digests, count, answers, ahead);
-  }
-
   static Inserted insert(const Shape& shape, std::byte* table, std::uint64_t h) noexcept {
-    return detail::quotient_insert(shape, table, fingerprint_of(shape, h));
-  }
-  static std::size_t insert_many(const Shape& shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                                 bool ahead) noexcept {
-    return detail::quotient_insert_many(shape, table, digests, count, ahead);
+    return detail::kernels().quotient_insert_one(shape, table, fingerprint_of(shape, h));
   }
   static Erased erase(const Shape& shape, std::byte* table, std::uint64_t h) noexcept {
-    return detail::quotient_erase(shape, table, fingerprint_of(shape, h));
+    return detail::kernels().quotient_erase_one(shape, table, fingerprint_of(shape, h));
   }
   static std::uint64_t count(const Shape& shape, const std::byte* table, std::uint64_t h) noexcept {
-    return detail::quotient_count(shape, table, fingerprint_of(shape, h));
+    return count_of(shape, table, fingerprint_of(shape, h));
   }
   static std::uint64_t keys(const Shape&, const std::byte* table) noexcept {
     return detail::load<std::uint64_t>(table);
   }
   static bool needs_rebuild(const Shape&, const std::byte*) noexcept { return false; }
 
-  // Of the head only. Blocks may hold anything: the probes are bounded, not trusting.
-  static Result<void> check(const Shape& shape, Bytes table) { return detail::quotient_check(shape, table); }
+  // A run that begins and has no end contradicts itself.
+  static detail::Everything<Shape> everything() noexcept {
+    static constexpr auto kTable = [] {
+      std::array<std::byte, Shape{}.bytes()> table{};
+      table[Shape::kHeadBytes + 8 * Shape{}.width()] = std::byte{1};  // quotient 0 is occupied
+      return table;
+    }();
+    return {Shape{}, kTable.data()};
+  }
+
+  // Of the head only. Blocks may hold anything: probes are bounded whatever the bytes say.
+  PERHAPS_API static Result<void> check(const Shape& shape, Bytes table);
   // A pass over the table: is it one that inserts could have made?
-  static Result<void> verify(const Shape& shape, Bytes table) { return detail::quotient_verify(shape, table); }
+  PERHAPS_API static Result<void> verify(const Shape& shape, Bytes table);
+
+  // Whole tables. `into` is zeroed.
+  PERHAPS_API static Result<void> merge(const Shape& a, const std::byte* table_a, const Shape& b,
+                                        const std::byte* table_b, const Shape& shape, std::byte* into);
+  PERHAPS_API static Result<void> resize(const Shape& from, const std::byte* table, const Shape& shape,
+                                         std::byte* into);
+  PERHAPS_API static Result<Shape> union_shape(const Shape& a, std::uint64_t keys_a, const Shape& b,
+                                               std::uint64_t keys_b);
+  PERHAPS_API static Result<void> build(const Shape& shape, std::byte* into, std::vector<std::uint64_t> fingerprints);
+
+ private:
+  PERHAPS_API static std::uint64_t count_of(const Shape& shape, const std::byte* table,
+                                            std::uint64_t fingerprint) noexcept;
 };
 
 namespace detail {
@@ -493,14 +273,14 @@ Result<BasicQuotient<H>> merge(FlatView<QuotientLayout, H> a, std::type_identity
   if (!(a.hasher() == b.hasher())) return Error{Errc::mismatch, "quotient: the filters hash with different seeds"};
   if (!shape.valid()) return Error{Errc::bad_parameter, "quotient: a shape outside its range"};
   BasicQuotient<H> both(shape, a.hasher());
-  auto done = detail::quotient_merge(a.shape(), a.bytes().data(), b.shape(), b.bytes().data(), shape,
-                                     both.writable_bytes().data());
+  auto done = QuotientLayout::merge(a.shape(), a.bytes().data(), b.shape(), b.bytes().data(), shape,
+                                    both.writable_bytes().data());
   if (!done) return std::move(done).error();
   return both;
 }
 template <Hasher H>
 Result<BasicQuotient<H>> merge(FlatView<QuotientLayout, H> a, std::type_identity_t<FlatView<QuotientLayout, H>> b) {
-  auto shape = detail::quotient_union_shape(a.shape(), a.keys(), b.shape(), b.keys());
+  auto shape = QuotientLayout::union_shape(a.shape(), a.keys(), b.shape(), b.keys());
   if (!shape) return std::move(shape).error();
   return merge(a, b, *shape);
 }
@@ -510,12 +290,12 @@ template <Hasher H>
 Result<BasicQuotient<H>> resize(FlatView<QuotientLayout, H> filter, QuotientShape shape) {
   if (!shape.valid()) return Error{Errc::bad_parameter, "quotient: a shape outside its range"};
   BasicQuotient<H> other(shape, filter.hasher());
-  auto done = detail::quotient_resize(filter.shape(), filter.bytes().data(), shape, other.writable_bytes().data());
+  auto done = QuotientLayout::resize(filter.shape(), filter.bytes().data(), shape, other.writable_bytes().data());
   if (!done) return std::move(done).error();
   return other;
 }
 
-// A filter of many digests at once: they are sorted and written. It takes as long as the sort, and 8 bytes a key.
+// A filter of many digests at once: they are sorted and written. It takes as long as the sort, and 8 bytes per key.
 template <Hasher H>
 Result<BasicQuotient<H>> build_quotient(QuotientShape shape, std::span<const Digest<H>> digests, H hasher) {
   if (!shape.valid()) return Error{Errc::bad_parameter, "quotient: a shape outside its range"};
@@ -525,7 +305,7 @@ Result<BasicQuotient<H>> build_quotient(QuotientShape shape, std::span<const Dig
     fingerprints[i] = QuotientLayout::fingerprint_of(shape, digests[i].value);
   }
   BasicQuotient<H> filter(shape, hasher);
-  auto done = detail::quotient_build(shape, filter.writable_bytes().data(), std::move(fingerprints));
+  auto done = QuotientLayout::build(shape, filter.writable_bytes().data(), std::move(fingerprints));
   if (!done) return std::move(done).error();
   return filter;
 }

@@ -44,8 +44,13 @@ class [[nodiscard]] Result {
   T& operator*() & noexcept { return *value(); }
   const T& operator*() const& noexcept { return *value(); }
   T&& operator*() && noexcept { return std::move(*value()); }
-  T* operator->() noexcept { return value(); }
-  const T* operator->() const noexcept { return value(); }
+  T* operator->() & noexcept { return value(); }
+  const T* operator->() const& noexcept { return value(); }
+  // What a temporary owns is gone after the full expression, and whatever borrowed from it dangles: open(path)->as<V>()
+  // does not compile. A value that owns nothing, such as a view, can be used in passing.
+  T* operator->() && noexcept requires std::is_trivially_destructible_v<T> { return value(); }
+  T* operator->() && = delete;
+  const T* operator->() const&& = delete;
 
   // REQUIRES: *this holds an error.
   const Error& error() const& noexcept { return *reason(); }

@@ -1,8 +1,8 @@
 // The ribbon filter, bumped (BuRR: Dillinger, Hübschle-Schneider, Sanders, Walzer 2021): the smallest filter here,
 // built once. A lookup reads two neighbouring blocks: two cache lines at 8 columns, more with more columns.
 //
-// The idea. A key asks for `columns` bits that are all linear functions over GF(2) of the table, and is in the filter
-// if they equal its fingerprint. Building is solving a linear system: one equation a key, one unknown a slot. The
+// The idea. A key has `columns` bits that are all linear functions over GF(2) of the table, and is in the filter
+// if they equal its fingerprint. Building is solving a linear system: one equation per key, one unknown per slot. The
 // coefficients of a key are 64 random bits that begin at slot `start` (the ribbon), and keys come in order of their
 // start, so elimination touches 64 neighbouring slots and the whole solve is one walk over memory.
 //
@@ -17,7 +17,7 @@
 //   front    a ribbon of all keys, or of those that the front before it bumps: `starts` start positions, a multiple of
 //            128, and starts + 64 slots. Everything about it follows from that number, so a lookup computes where its
 //            code and its blocks are and waits for neither to find the other.
-//   block    64 slots, column by column: 64-bit words, one a column, bit i = slot i of the block
+//   block    64 slots, column by column: 64-bit words, one per column, bit i = slot i of the block
 //   bucket   128 neighbouring starts. Its code c (two bits) bumps the keys that start in the first {0, 24, 48, 128}[c]
 //            of them: the left end, where the bucket before has taken slots already.
 //   rest     what the fronts leave, at most 32768 keys as a rule: one shard of layers. A layer is a ribbon as a front
@@ -43,7 +43,7 @@
 // The bytes; numbers are little-endian.
 //
 //   table  | front 0 | front 1 | .. | directory of one shard, 16 bytes (static.h) | shard |
-//   front  | codes, four a byte, lowest first | pad | blocks 0 .. starts / 64 | pad |     pads to a line of 64 bytes.
+//   front  | codes, four per byte, lowest first | pad | blocks 0 .. starts / 64 | pad |     pads to a line of 64 bytes.
 //          A front of no starts bumps every key and has no bytes.
 //   shard  | head 16 | layer 0: 16 | .. | blocks of layer 0 | codes of layer 0 | blocks of layer 1 | .. | dense |
 //          in words of 8 bytes, from the beginning of the shard
@@ -65,18 +65,18 @@
 // that finds its equation contradicted says from where on the bucket is bumped, and what was put in beyond the next
 // threshold is taken out again. A front is cut into runs of 2^17 to 2^18 keys by the top bits of their digests, which
 // are built at once: so that no ribbon reaches into the next run, the last bucket of a run is bumped (0.05 % of space).
-// A thread bands four runs in turns, which changes nothing but the time: 24 bytes a key of four runs are its scratch.
-// What a front leaves is counted before the next one is sized. One that leaves more than a quarter, of digests that are
-// no digests, is skipped. The dense part tries seeds until its system has a solution (3.5 on average without a spare
-// slot). Should more keys be left than that holds -- 9 % of sets of 1000 keys, 2 % of 1e4 -- the shard starts over with
-// a seed drawn from all of its digests; after 64 of those it becomes `every`.
+// A thread bands four runs in turns, which changes nothing but the time: 24 bytes per key of four runs are its scratch.
+// What a front leaves is counted before the next one is sized. One that leaves more than a quarter, because the digests
+// are not spread evenly, is skipped. The dense part tries seeds until its system has a solution (3.5 on average without
+// a spare slot). If more keys are left than that holds (9 % of sets of 1000 keys, 2 % of 1e4), the shard starts over
+// with a seed drawn from all of its digests; after 64 of those it becomes `every`.
 //
-// Tried: buckets of 64 with four thresholds (0.2 % more space at 1 %), of 256 (as small only with 3 bits a code), of 32
-// that are bumped whole, a code of one bit (5 steps less a lookup, 0.3 % more space); overloads of 1, 2, 4, 6 % (0.94,
-// 0.64, 0.35, 0.25 % over the limit at 1 %; from 3 % on more keys are bumped than slots are saved); a table of its own
-// for what each run leaves, behind a directory (a bumped key waits for directory, head, code and blocks one after the
-// other). What is left over the limit at 1 %: 1.1 % for mixing 6 and 7 columns (0.1 % at 0.1 %, where 10 columns are
-// nearly exact), 0.24 % codes, 0.3 % empty slots.
+// Tried: buckets of 64 with four thresholds (0.2 % more space at 1 %), of 256 (as small only with 3 bits per code), of
+// 32 that are bumped whole, a code of one bit (5 steps fewer per lookup, 0.3 % more space); overloads of 1, 2, 4, 6 %
+// (0.94, 0.64, 0.35, 0.25 % over the limit at 1 %; from 3 % on more keys are bumped than slots are saved); a table of
+// its own for what each run leaves, behind a directory (a bumped key waits for directory, head, code and blocks one
+// after the other). What is left over the limit at 1 %: 1.1 % for mixing 6 and 7 columns (0.1 % at 0.1 %, where 10
+// columns are nearly exact), 0.24 % codes, 0.3 % empty slots.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -154,6 +154,8 @@ struct RibbonShape {
   friend bool operator==(const RibbonShape&, const RibbonShape&) = default;
 
   PERHAPS_API std::vector<std::uint64_t> numbers() const;
+  // Columns and fronts.
+  PERHAPS_API Facts facts() const;
   PERHAPS_API static Result<RibbonShape> from(std::span<const std::uint64_t> numbers);
 
   // Number i, which begins at byte `at`.
@@ -200,6 +202,7 @@ struct RibbonLayout {
   using word = std::uint64_t;
   static constexpr std::string_view family = "ribbon";
   static constexpr Kind kind = Kind::ribbon;
+  static constexpr auto query_kernel = &detail::Kernels::ribbon_query;
 
   static constexpr std::uint32_t kMaxLayers = 8;
   static constexpr std::uint32_t kMaxSeeds = 255;  // of a dense part
@@ -285,7 +288,7 @@ struct RibbonLayout {
   }
 
   static std::uint32_t seed_of(const std::byte* shard) noexcept { return detail::load<std::uint32_t>(shard + 12); }
-  // Where a key is looked for, in a front or a layer of the shard. No block: ask `dense`.
+  // Where a key is looked for, in a front or a layer of the shard. No block: see `dense`.
   struct Place {
     const std::byte* block;
     Equation equation;
@@ -380,13 +383,14 @@ struct RibbonLayout {
     if (reinterpret_cast<std::uintptr_t>(block) % kLineBytes != 0) detail::prefetch_read(last);
   }
 
-  static void query(const Shape& shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                    std::uint64_t* answers, bool ahead) noexcept {
-    detail::ribbon_query(shape, table, digests, count, answers, ahead);
-  }
-  static void query_integers(const Shape& shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
-                             std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
-    detail::ribbon_query_integers(shape, table, keys, hash, count, answers, ahead);
+  // A directory, and a shard that says `every`.
+  static detail::Everything<Shape> everything() noexcept {
+    static constexpr std::array<std::byte, 32> kTable = {
+        std::byte{16}, {}, {}, {}, {}, {}, {}, {}, std::byte{32}, {}, {}, {}, {}, {}, {}, {}, std::byte{1}};
+    Shape shape;
+    shape.keys = shape.rest = Shape::kDenseKeys + 1;
+    shape.table_bytes = kTable.size();
+    return {shape, kTable.data()};
   }
 
   // Whatever the bytes say, a probe of a table that passes stays inside it.
@@ -417,7 +421,7 @@ struct RibbonLayout {
 };
 
 template <Hasher H>
-using BasicRibbon = Frozen<RibbonLayout, H>;
+using BasicRibbon = StaticFilter<RibbonLayout, H>;
 using Ribbon = BasicRibbon<Hash>;
 using RibbonView = Ribbon::View;
 

@@ -11,7 +11,7 @@
 // How the rate is shared out: link i takes 1 / (i + spread + 1) of what is left, which is
 //   share(i) = spread / ((i + spread) (i + spread + 1))
 // A slow decline, because what a link costs is the logarithm of its share, and most keys are in the last one or two.
-// Bits a key of a chain of full links (first link 1024 keys, growth 2; `one` is a filter that knew n):
+// Bits per key of a chain of full links (first link 1024 keys, growth 2; `one` is a filter that knew n):
 //
 //                                        LineBloom, 1 %                       Bloom, 1e-6
 //            links (keys)        1     4    11 (2e6)  20 (1e9)         1     4    11 (2e6)  20 (1e9)
@@ -23,17 +23,16 @@
 //   spread 8, the default     15.5   16.9    19.2     21.7          33.3   34.3    36.3     38.1
 //   spread 16                 17.0   17.8    19.4     21.2          34.7   35.2    36.5     37.7
 //
-// The newest link, with half of the room, is on average half full, so expect a third more than these. Whoever has a
-// good guess at n says it (Request::keys becomes the capacity of the first link) with a small spread: at 1/32 the first
-// link takes 97 % of the rate, costs what a plain filter costs, and the chain still grows if the guess was wrong.
+// The newest link, with half of the room, is on average half full, so expect a third more than these. If n is roughly
+// known, make it the capacity of the first link (Growth::first) with a small spread: at 1/32 the first link takes 97 %
+// of the rate, costs what a plain filter costs, and the chain still grows if the guess was wrong.
 //
-// An absent key asks every link, newest first; a present one mostly finds itself in the newest. LineBloom is one cache
-// line a link, and dear below 1e-4, where the classic filter takes 10 to 40 % less memory. A link has its family's most
-// probes at most (16; classic 30), so rates below some 1e-10 are missed: fpr() says what they are.
+// A lookup queries the links newest first; a present key is mostly found in the newest, an absent one queries them all.
+// A LineBloom link costs one cache line, but below 1e-4 the classic filter takes 10 to 40 % less memory. The probes of
+// a link are limited by its family (16; classic 30), so rates below some 1e-10 are missed: fpr() says what they are.
 #pragma once
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cassert>
 #include <cmath>
 #include <memory>
@@ -105,7 +104,7 @@ struct ScalableShape {
   // kind of the links; fpr, factor and spread as the bits of doubles; first; number of links; then for each link its
   // own numbers, keys, capacity. The doubles only decide how large the next link will be.
   std::vector<std::uint64_t> numbers(Kind kind) const {
-    const auto bits = [](double x) { return std::bit_cast<std::uint64_t>(x); };
+    const auto bits = [](double x) { return detail::bit_cast<std::uint64_t>(x); };
     std::vector<std::uint64_t> out = {static_cast<std::uint64_t>(kind),
                                       bits(growth.fpr),
                                       bits(growth.factor),
@@ -124,7 +123,7 @@ struct ScalableShape {
     if (numbers.size() < 6) return bad("there must be six parameters and those of the links");
     if (numbers[0] != static_cast<std::uint64_t>(kind)) return bad("the links are of another family");
     ScalableShape out;
-    const auto real = [&](std::size_t i) { return std::bit_cast<double>(numbers[i]); };
+    const auto real = [&](std::size_t i) { return detail::bit_cast<double>(numbers[i]); };
     out.growth = {real(1), real(2), real(3), numbers[4]};
     if (!out.growth.valid()) return bad("fpr, factor, spread or first is out of range");
     const std::uint64_t count = numbers[5];
@@ -143,7 +142,7 @@ struct ScalableShape {
   friend bool operator==(const ScalableShape&, const ScalableShape&) = default;
 };
 
-// What the chain can answer, whoever owns the links.
+// The queries, whoever owns the links.
 template <BitLayout L, Hasher H>
 class ScalableProbes {
  public:
@@ -158,7 +157,7 @@ class ScalableProbes {
   const Shape& shape() const noexcept { return shape_; }
   std::vector<std::uint64_t> numbers() const { return shape_.numbers(L::kind); }
   std::uint64_t keys() const noexcept { return shape_.keys(); }
-  // By the models of the links, for the keys that are in.
+  // By the models of the links, for the keys they hold.
   double fpr() const { return shape_.fpr(); }
   std::uint64_t byte_size() const noexcept {
     std::uint64_t sum = 0;
@@ -181,7 +180,7 @@ class ScalableProbes {
   void may_contain(std::span<const digest> digests, std::span<std::uint64_t> answers) const noexcept {
     assert(answers.size() * kBatch >= digests.size());
     for (std::size_t from = 0; from < digests.size(); from += kColumn) {
-      ask(digests.subspan(from, std::min(kColumn, digests.size() - from)), &answers[from / kBatch]);
+      query(digests.subspan(from, std::min(kColumn, digests.size() - from)), &answers[from / kBatch]);
     }
   }
   void prefetch(digest d) const noexcept {
@@ -195,7 +194,7 @@ class ScalableProbes {
   template <ColumnKey K>
   void may_contain(std::span<K> keys, std::span<std::uint64_t> answers) const noexcept {
     in_columns<K>(keys, [&, out = answers.data()](std::span<const digest> column) mutable {
-      ask(column, out);
+      query(column, out);
       out += kColumn / kBatch;
     });
   }
@@ -210,9 +209,9 @@ class ScalableProbes {
   ScalableProbes(const ScalableProbes&) = default;
   ScalableProbes& operator=(const ScalableProbes&) = default;
 
-  // A column of at most kColumn. Each link is asked by its own batch call, about the keys that no newer one answered
-  // for: its memory is asked for ahead of each probe, and lookups of all keys are under way at once.
-  void ask(std::span<const digest> column, std::uint64_t* answers) const noexcept {
+  // At most kColumn digests. Each link gets one batch call, with the keys that no newer link claimed, so that its
+  // memory is prefetched ahead of the probes.
+  void query(std::span<const digest> column, std::uint64_t* answers) const noexcept {
     links_.back().may_contain(column, std::span(answers, column.size() / kBatch + 1).first((column.size() + 63) / 64));
     if (links_.size() == 1) return;
     std::array<digest, kColumn> left;
@@ -290,15 +289,12 @@ class Scalable : public ScalableProbes<typename F::layout, typename F::hasher_ty
   using typename Base::digest;
   using typename Base::Shape;
 
-  // Whatever grows may throw std::bad_alloc; the chain is then as it was.
+  // This and every insert may throw std::bad_alloc; the chain is then unchanged.
   explicit Scalable(const Growth& growth = {}, H hasher = H{}) {
     assert(growth.valid());
     this->shape_.growth = growth;
     grow(growth.first, hasher);
   }
-  // request.keys is a guess, and the capacity of the first link; request.fpr a promise.
-  explicit Scalable(const Request& request, H hasher = H{})
-      : Scalable(Growth{.fpr = request.fpr, .first = request.keys == 0 ? Growth{}.first : request.keys}, hasher) {}
   // A copy of what a view sees.
   explicit Scalable(const View& other) : Scalable(static_cast<const Base&>(other)) {}
   Scalable(const Scalable& other) : Scalable(static_cast<const Base&>(other)) {}
@@ -317,7 +313,7 @@ class Scalable : public ScalableProbes<typename F::layout, typename F::hasher_ty
     put(std::span(&d, 1));
     return Inserted::added;
   }
-  // Where no exception may pass: `full` if there is no memory for another link, and the chain is as it was.
+  // For callers that cannot take an exception: `full` if there is no memory for another link; the chain is unchanged.
   Inserted try_insert(digest d) noexcept {
     try {
       return insert(d);
@@ -339,19 +335,19 @@ class Scalable : public ScalableProbes<typename F::layout, typename F::hasher_ty
     this->template in_columns<K>(keys, [&](std::span<const digest> column) { insert(column); });
   }
   // The same, and says which looked present before: bit i % 64 of answers[i / 64] for many[i]; of equal keys in `many`
-  // the later ones were there. One by one is not quite the same: a key that looks present only because of the last
-  // thousand is put in here.  REQUIRES: answers is empty, or answers.size() * kBatch >= many.size()
+  // all but the first did. Not quite the same as inserting one by one: a key that looks present only because of the
+  // last thousand is still inserted.  REQUIRES: answers is empty, or answers.size() * kBatch >= many.size()
   void insert(std::span<const digest> many, std::span<std::uint64_t> answers) {
     assert(answers.empty() || answers.size() * kBatch >= many.size());
-    std::array<std::uint64_t, Base::kColumn / kBatch> unasked;
+    std::array<std::uint64_t, Base::kColumn / kBatch> unused;
     for (std::size_t from = 0; from < many.size(); from += Base::kColumn) {
       const auto column = many.subspan(from, std::min(Base::kColumn, many.size() - from));
-      insert_column(column, answers.empty() ? unasked.data() : &answers[from / kBatch]);
+      insert_column(column, answers.empty() ? unused.data() : &answers[from / kBatch]);
     }
   }
 
-  // Takes over the links of `other`, as older ones: nothing is lost, and the rates add up. Growth goes on as before.
-  Result<void> unite(const Base& other) {
+  // Copies the links of `other` in front of its own: no key is lost, and the rates add up. Growth goes on as before.
+  Result<void> merge(const Base& other) {
     if (!(this->hasher() == other.hasher()))
       return Error{Errc::mismatch, "scalable: the filters hash with different seeds or keys"};
     if (this->links_.size() + other.links().size() > Shape::kMaxLinks)
@@ -400,9 +396,9 @@ class Scalable : public ScalableProbes<typename F::layout, typename F::hasher_ty
     this->shape_.links.back().keys += fresh.size();
   }
 
-  // Asks about all, then puts in what is new. A key that comes twice in the column is found by its digest.
+  // Queries all, then inserts what is new. A key that comes twice in the column is found by its digest.
   void insert_column(std::span<const digest> column, std::uint64_t* answers) {
-    this->ask(column, answers);
+    this->query(column, answers);
     std::array<digest, Base::kColumn> fresh;
     std::array<std::uint16_t, 2 * Base::kColumn> slots{};  // 1 + an index of fresh, or 0
     std::size_t count = 0;

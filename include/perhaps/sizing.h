@@ -7,14 +7,18 @@
 //   fill(keys)            the expected share of bits that are set; keys_at(fill) is its inverse
 //   keys_for(fpr)         how many keys fit until the rate reaches `fpr`
 //   numbers() / from()    what a file stores of it: integers, never recomputed; from() refuses what is not valid()
+//   facts()               what `perhaps info` prints of it beyond bits and probes
 //
 // The textbook formula (1 - e^(-kn/m))^k holds for the classic filter only. Blocked filters lose accuracy because keys
 // fall on blocks unevenly: some blocks are overfull, and the rate is dominated by them. The models here sum over the
 // binomial number of keys in a block, in closed form; doc/maths.md derives them and shows them beside measurements.
 #pragma once
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "perhaps/detail/config.h"
@@ -22,23 +26,68 @@
 
 namespace perhaps {
 
+// A request with the four numbers of `Request`, and perhaps others that only some families have.
+template <class R>
+concept SizeRequest = requires(R r) {
+  { r.keys } -> std::same_as<std::uint64_t&>;
+  { r.fpr } -> std::same_as<double&>;
+  { r.bits_per_key } -> std::same_as<double&>;
+  { r.max_bytes } -> std::same_as<std::uint64_t&>;
+};
+
 // What is wanted of a filter. `keys` is how many will be inserted; the first of `max_bytes`, `bits_per_key` and `fpr`
 // that is not zero decides the size. Rates are met down to 1e-12, where the models end, and a filter is never smaller
 // than one line, block or byte.  REQUIRES: 0 < fpr < 1 where it decides, bits_per_key >= 0.
+//
+// What only some families can honour is not a field here but in a request of their own (GuardedRequest, FuseRequest),
+// so that asking another family for it does not compile. A plain request becomes any of these.
 struct Request {
   std::uint64_t keys = 0;
   double fpr = 0.01;
   double bits_per_key = 0;
   std::uint64_t max_bytes = 0;
-  std::uint32_t guard_bits = 0;  // families that erase: bits that only erase() compares, see there
-  std::uint32_t arity = 3;       // fuse: slots a key, 3 or 4; see there
+
+  // The same numbers in a request that has others as well, which keep their defaults.
+  template <SizeRequest R>
+  constexpr operator R() const noexcept {
+    return {.keys = keys, .fpr = fpr, .bits_per_key = bits_per_key, .max_bytes = max_bytes};
+  }
 };
+
+// For families that erase. Guard bits are stored beside each key, and only erase() compares them: erasing an absent key
+// then removes another one 2^guard_bits times less often.  REQUIRES: guard_bits <= kMaxGuardBits
+struct GuardedRequest {
+  static constexpr std::uint32_t kMaxGuardBits = 16;  // that all of these families can store
+  std::uint64_t keys = 0;
+  double fpr = 0.01;
+  double bits_per_key = 0;
+  std::uint64_t max_bytes = 0;
+  std::uint32_t guard_bits = 0;
+};
+
+namespace detail {
+template <class Shape>
+struct RequestTypeOf {
+  using type = Request;
+};
+template <class Shape>
+requires requires { typename Shape::request_type; }
+struct RequestTypeOf<Shape> {
+  using type = typename Shape::request_type;
+};
+}  // namespace detail
+// What Shape::for_keys takes: Shape::request_type, or Request if it has none.
+template <class Shape>
+using RequestOf = typename detail::RequestTypeOf<Shape>::type;
+
+// Name and value of whatever is particular to a family.
+using Facts = std::vector<std::pair<std::string, std::string>>;
 
 // No filter of any kind can do with fewer bits per key: log2(1 / fpr).
 PERHAPS_API double bits_per_key_limit(double fpr) noexcept;
 
 // Classic Bloom filter: `probes` bits anywhere in an array of `bits` bits.
-//   fpr = E[fill^probes], fill = 1 - (1 - 1/bits)^(probes * keys); 1.44 * log2(1/fpr) bits a key at the best `probes`
+//   fpr = E[fill^probes], fill = 1 - (1 - 1/bits)^(probes * keys); 1.44 * log2(1/fpr) bits per key at the best `probes`
 struct BloomShape {
   static constexpr std::uint32_t kMaxProbes = 30;
   std::uint64_t bits = 8;    // 1 or more
@@ -53,6 +102,7 @@ struct BloomShape {
   constexpr std::uint64_t bytes() const noexcept { return bits / 8 + (bits % 8 != 0); }
   constexpr bool valid() const noexcept { return bits >= 1 && probes >= 1 && probes <= kMaxProbes; }
   std::vector<std::uint64_t> numbers() const { return {bits, probes}; }
+  Facts facts() const { return {}; }  // none: bits and probes say all
   PERHAPS_API static Result<BloomShape> from(std::span<const std::uint64_t> numbers);
   friend bool operator==(const BloomShape&, const BloomShape&) = default;
 };
@@ -79,13 +129,15 @@ struct LineShape {
     return lines >= 1 && lines <= UINT64_MAX / 512 && probes >= 1 && probes <= kMaxProbes;
   }
   std::vector<std::uint64_t> numbers() const { return {lines, probes}; }
+  // The number of lines.
+  Facts facts() const { return {{"lines", std::to_string(lines)}}; }
   PERHAPS_API static Result<LineShape> from(std::span<const std::uint64_t> numbers);
   friend bool operator==(const LineShape&, const LineShape&) = default;
 };
 
 // Split-block Bloom filter: eight probes, one in each 32-bit word of a 256-bit block.
 //   fpr = sum_i C(8,i) (-1)^i (1 - (1 - (31/32)^i) / blocks)^keys
-// Good around 1 %; dear at both ends (0.01 % needs 26 bits a key) because the probe count is fixed.
+// Good around 1 %; expensive at both ends (0.01 % needs 26 bits per key) because the probe count is fixed.
 struct BlockShape {
   static constexpr std::uint32_t kProbes = 8;
   static constexpr std::uint64_t kMaxBlocks = std::uint64_t{1} << 32;
@@ -101,6 +153,8 @@ struct BlockShape {
   constexpr std::uint64_t bits() const noexcept { return blocks * 256; }
   constexpr bool valid() const noexcept { return blocks >= 1 && blocks <= kMaxBlocks; }
   std::vector<std::uint64_t> numbers() const { return {blocks}; }
+  // The number of blocks.
+  Facts facts() const { return {{"blocks", std::to_string(blocks)}}; }
   PERHAPS_API static Result<BlockShape> from(std::span<const std::uint64_t> numbers);
   friend bool operator==(const BlockShape&, const BlockShape&) = default;
 };

@@ -15,7 +15,7 @@
 //             shape, and with it the shards: shard = the top `shard_bits` bits of a digest.
 //   size      shard_bytes(keys of the shard) gives each shard its place in one table, behind a directory.
 //   build     threads take shard after shard; each is built from its ascending digests straight into its place, and
-//             asked for every one of them while it is still in cache.
+//             queried for every one of them while it is still in cache.
 //
 //   table = | offset of shard 0 | .. | offset of shard s - 1 | table bytes | shard 0 | shard 1 | .. |
 //            \_____ directory: s + 1 little-endian words of 64 bits _______/         s = 2^shard_bits
@@ -28,9 +28,9 @@
 // the same for every number of threads, every limit of memory and every order of arrival, and a key given a thousand
 // times counts once.
 //
-// Memory, beside the table: 8 bytes a digest (given duplicates included) plus the scratch of the shards at work;
-// with `memory` set, that many bytes instead of the 8 a digest, and the file takes up to 16 bytes a digest on disk. The
-// limit holds for digests that are spread as digests are: should all of them fall into one bucket, that bucket is
+// Memory, beside the table: 8 bytes per digest (duplicates included) plus the scratch of the shards at work;
+// with `memory` set, that many bytes instead of the 8 per digest, and the file takes up to 16 bytes per digest on disk.
+// The limit holds for digests that are spread as digests are: if all of them fall into one bucket, that bucket is
 // sorted in memory.
 #pragma once
 #include <algorithm>
@@ -41,7 +41,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -50,28 +49,11 @@
 #include <utility>
 #include <vector>
 
+#include "perhaps/build_options.h"
 #include "perhaps/detail/bits.h"
 #include "perhaps/flat.h"
 
 namespace perhaps {
-
-enum class BuildPhase : std::uint8_t { collecting, sorting, building };
-
-// `done` of `total` digests; while they are being collected the total is not known and 0.
-struct BuildProgress {
-  BuildPhase phase;
-  std::uint64_t done;
-  std::uint64_t total;
-};
-
-struct BuildOptions {
-  unsigned threads = 1;
-  std::uint64_t memory = 0;       // for the digests, in bytes; 0: no limit. At least 2 MiB a thread are used.
-  std::string spill_folder = {};  // for the file past that; empty: TMPDIR, or /tmp
-  bool verify = true;             // ask every shard for all of its keys once it is built, in cache
-  // Called from whichever thread is at work, never twice at once, after every million digests or so.
-  std::function<void(const BuildProgress&)> progress = {};
-};
 
 // Memory that a thread keeps from shard to shard. What room() returned last for a slot is gone with the next call for
 // it, and new memory holds whatever was left there.
@@ -81,9 +63,10 @@ class StaticScratch {
   std::span<T> room(std::size_t slot, std::size_t count) {
     static_assert(std::is_trivial_v<T>);
     Memory& memory = slots_[slot];
-    if (memory.size() < count * sizeof(T)) {
+    const std::uint64_t bytes = std::uint64_t{count} * sizeof(T);
+    if (memory.size() < bytes) {
       memory = Memory();  // before the new one: both at once would not be bounded
-      memory = Memory(count * sizeof(T) + count * sizeof(T) / 16);
+      memory = Memory(bytes + bytes / 16);
     }
     return {reinterpret_cast<T*>(memory.data()), count};
   }
@@ -106,7 +89,7 @@ inline constexpr unsigned kMaxShardBits = 18;
 template <class L>
 concept StaticLayout = Layout<L> && std::same_as<typename L::word, std::uint64_t> &&
     requires(typename L::Shape shape, std::uint64_t keys, std::span<const std::uint64_t> digests,
-             std::span<std::byte> out, StaticScratch& scratch, const Request& request) {
+             std::span<std::byte> out, StaticScratch& scratch, const RequestOf<typename L::Shape>& request) {
   { L::Shape::for_keys(request) } -> std::same_as<typename L::Shape>;
   { shape.shard_bits } -> std::convertible_to<unsigned>;
   { shape.table_bytes } -> std::convertible_to<std::uint64_t>;
@@ -168,7 +151,7 @@ Result<void> check_shards(std::string_view family, unsigned shard_bits, Bytes ta
   return {};
 }
 
-// A family without its type: what the pipeline (src/build) asks of it, in this order.
+// A family without its type: what the pipeline (src/build) calls, in this order.
 class StaticFamily {
  public:
   virtual std::string_view name() const noexcept = 0;
@@ -195,7 +178,7 @@ class StaticFamily {
 template <StaticLayout L>
 class StaticFamilyOf final : public StaticFamily {
  public:
-  explicit StaticFamilyOf(const Request& request) : request_(request) {}
+  explicit StaticFamilyOf(const RequestOf<typename L::Shape>& request) : request_(request) {}
   typename L::Shape shape() const noexcept { return shape_; }
 
   std::string_view name() const noexcept override { return L::family; }
@@ -235,7 +218,7 @@ class StaticFamilyOf final : public StaticFamily {
     if constexpr (FrontedLayout<L>) shape_.skip_front();
   }
   void remix([[maybe_unused]] std::span<std::uint64_t> digests) const noexcept override {
-    if constexpr (FrontedLayout<L>) std::ranges::transform(digests, digests.begin(), L::remixed);
+    if constexpr (FrontedLayout<L>) std::transform(digests.begin(), digests.end(), digests.begin(), L::remixed);
   }
   std::uint64_t shard_bytes(std::uint64_t keys) const noexcept override { return L::shard_bytes(now_, keys); }
   void fix_size(std::uint64_t table_bytes) override { shape_.table_bytes = table_bytes; }
@@ -248,14 +231,14 @@ class StaticFamilyOf final : public StaticFamily {
     std::uint64_t there = 0;
     for (std::size_t from = 0; from < digests.size(); from += answers.size() * kBatch) {
       const auto some = digests.subspan(from, std::min(answers.size() * kBatch, digests.size() - from));
-      L::query(now_, table + at_, some.data(), some.size(), answers.data(), false);
+      detail::query_batch<L>(now_, table + at_, {.words = some.data(), .count = some.size()}, answers.data());
       for (std::size_t i = 0; i * kBatch < some.size(); ++i) there += static_cast<unsigned>(std::popcount(answers[i]));
     }
     return digests.size() - there;
   }
 
  private:
-  Request request_;
+  RequestOf<typename L::Shape> request_;
   typename L::Shape shape_{};
   // The front that is being built, or the shards, as a table of its own, and where it begins.
   typename L::Shape now_{};
@@ -263,27 +246,27 @@ class StaticFamilyOf final : public StaticFamily {
   unsigned run_bits_ = 0;
 };
 
-// The pipeline over plain words: src/build/pipeline.cc.
+// The pipeline over plain words: src/build/pipeline.cc. Virtual, so that the library exports two functions of it only.
 class StaticPipeline {
  public:
   class Lane;
-  PERHAPS_API explicit StaticPipeline(BuildOptions options);
-  PERHAPS_API ~StaticPipeline();
+  PERHAPS_API static std::unique_ptr<StaticPipeline> make(BuildOptions options);
+  explicit StaticPipeline(BuildOptions options);
+  virtual ~StaticPipeline();
   StaticPipeline(const StaticPipeline&) = delete;
   StaticPipeline& operator=(const StaticPipeline&) = delete;
 
-  const BuildOptions& options() const noexcept;
   // From any thread; the lane lives as long as the pipeline and serves one thread.
-  PERHAPS_API Lane& add_lane();
+  virtual Lane& add_lane();
   // False once the digests cannot be stored; finish() says why.
   PERHAPS_API static bool add(Lane& lane, const std::uint64_t* digests, std::size_t count);
   // Calls work(lane, from, size) from the options' threads until 0..count is taken.
-  PERHAPS_API void share_out(std::uint64_t count,
-                             const std::function<void(Lane&, std::uint64_t from, std::uint64_t size)>& work);
+  virtual void share_out(std::uint64_t count,
+                         const std::function<void(Lane&, std::uint64_t from, std::uint64_t size)>& work);
   // The table. Once.
-  PERHAPS_API Result<Memory> finish(StaticFamily& family);
+  virtual Result<Memory> finish(StaticFamily& family);
   // How many bytes went to the temporary file so far.
-  PERHAPS_API std::uint64_t spilled_bytes() const noexcept;
+  virtual std::uint64_t spilled_bytes() const noexcept;
 
  private:
   struct State;
@@ -295,53 +278,64 @@ class StaticPipeline {
 template <StaticLayout L, Hasher H>
 class StaticBuilder;
 
-// Owns the table of a static filter, and is a view of it.
+// Owns the table of a static filter, and is a view of it. Moved from, it answers *perhaps* to every key, as a Flat
+// does.
 template <StaticLayout L, Hasher H>
-class Frozen : public FlatProbes<L, H> {
+class StaticFilter : public FlatProbes<L, H> {
   using Base = FlatProbes<L, H>;
 
  public:
   using View = FlatView<L, H>;
   using typename Base::digest;
   using typename Base::Shape;
+  static constexpr bool owns_bytes = true;
 
-  // A filter of `digests`, in any order, repeated or not. `request.keys` is not looked at: they are counted. An error
+  // A filter of `digests`, in any order, repeated or not. `request.keys` is ignored: they are counted. An error
   // is an operating system that gave no room for the temporary file, or a key that is missing after all (`verify`).
   // Throws std::bad_alloc.
-  static Result<Frozen> build(std::span<const digest> digests, const Request& request, BuildOptions options = {},
-                              H hasher = H{}) {
+  static Result<StaticFilter> build(std::span<const digest> digests, const RequestOf<Shape>& request,
+                                    BuildOptions options = {}, H hasher = H{}) {
     StaticBuilder<L, H> builder(request, std::move(options), hasher);
     builder.insert(digests);
     return builder.finish();
   }
   // The same from a column of keys.
   template <ColumnKey K>
-  static Result<Frozen> build(std::span<const K> keys, const Request& request, BuildOptions options = {},
-                              H hasher = H{}) {
+  static Result<StaticFilter> build(std::span<const K> keys, const RequestOf<Shape>& request, BuildOptions options = {},
+                                    H hasher = H{}) {
     StaticBuilder<L, H> builder(request, std::move(options), hasher);
     builder.insert(keys);
     return builder.finish();
   }
 
   // A copy of what a view sees.
-  explicit Frozen(View other) : Base(nullptr, other.shape(), other.hasher()), memory_(other.byte_size()) {
+  explicit StaticFilter(View other) : Base(nullptr, other.shape(), other.hasher()), memory_(other.byte_size()) {
     std::memcpy(memory_.data(), other.bytes().data(), other.byte_size());
     this->table_ = memory_.data();
   }
-  Frozen(const Frozen& other) : Base(other), memory_(other.memory_) { this->table_ = memory_.data(); }
-  Frozen(Frozen&& other) noexcept : Base(other), memory_(std::move(other.memory_)) { other.table_ = nullptr; }
-  Frozen& operator=(Frozen other) noexcept {
+  StaticFilter(const StaticFilter& other) : Base(other), memory_(other.memory_) {
+    if (memory_.data() != nullptr) this->table_ = memory_.data();
+  }
+  StaticFilter(StaticFilter&& other) noexcept : Base(other), memory_(std::move(other.memory_)) {
+    const auto every = detail::everything<L>();
+    other.shape_ = every.shape;
+    other.table_ = every.table;
+  }
+  StaticFilter& operator=(StaticFilter other) noexcept {
     Base::operator=(other);
     memory_ = std::move(other.memory_);
     return *this;
   }
-  ~Frozen() = default;
+  ~StaticFilter() = default;
 
-  View view() const noexcept { return *this; }
+  View view() const& noexcept { return *this; }
+  View view() const&& = delete;
+  Bytes bytes() const& noexcept { return Base::bytes(); }
+  Bytes bytes() const&& = delete;
 
  private:
   friend class StaticBuilder<L, H>;
-  Frozen(Memory memory, Shape shape, H hasher) noexcept
+  StaticFilter(Memory memory, Shape shape, H hasher) noexcept
       : Base(memory.data(), shape, hasher), memory_(std::move(memory)) {}
 
   Memory memory_;
@@ -353,8 +347,8 @@ class StaticBuilder {
  public:
   using digest = Digest<H>;
 
-  explicit StaticBuilder(const Request& request, BuildOptions options = {}, H hasher = H{})
-      : family_(request), hasher_(hasher), pipeline_(std::move(options)) {}
+  explicit StaticBuilder(const RequestOf<typename L::Shape>& request, BuildOptions options = {}, H hasher = H{})
+      : family_(request), hasher_(hasher), pipeline_(detail::StaticPipeline::make(std::move(options))) {}
 
   H hasher() const noexcept { return hasher_; }
 
@@ -362,7 +356,7 @@ class StaticBuilder {
   // longer be stored, so that a long stream may stop; finish() says why.
   class Lane {
    public:
-    explicit Lane(StaticBuilder& builder) : lane_(&builder.pipeline_.add_lane()), hasher_(builder.hasher_) {}
+    explicit Lane(StaticBuilder& builder) : lane_(&builder.pipeline_->add_lane()), hasher_(builder.hasher_) {}
 
     bool insert(std::span<const digest> many) {
       if constexpr (sizeof(digest) == sizeof(std::uint64_t)) {
@@ -408,24 +402,24 @@ class StaticBuilder {
   // All of `many`, digests or keys, with the options' threads.
   template <class T>
   void insert(std::span<const T> many) {
-    pipeline_.share_out(many.size(), [&](detail::StaticPipeline::Lane& to, std::uint64_t from, std::uint64_t size) {
+    pipeline_->share_out(many.size(), [&](detail::StaticPipeline::Lane& to, std::uint64_t from, std::uint64_t size) {
       Lane(to, hasher_).insert(many.subspan(from, size));
     });
   }
 
   // REQUIRES: no lane is at work. Once.
-  Result<Frozen<L, H>> finish() {
-    auto table = pipeline_.finish(family_);
+  Result<StaticFilter<L, H>> finish() {
+    auto table = pipeline_->finish(family_);
     if (!table) return std::move(table).error();
-    return Frozen<L, H>(*std::move(table), family_.shape(), hasher_);
+    return StaticFilter<L, H>(*std::move(table), family_.shape(), hasher_);
   }
 
-  std::uint64_t spilled_bytes() const noexcept { return pipeline_.spilled_bytes(); }
+  std::uint64_t spilled_bytes() const noexcept { return pipeline_->spilled_bytes(); }
 
  private:
   detail::StaticFamilyOf<L> family_;
   H hasher_;
-  detail::StaticPipeline pipeline_;
+  std::unique_ptr<detail::StaticPipeline> pipeline_;
 };
 
 }  // namespace perhaps

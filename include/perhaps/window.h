@@ -17,13 +17,13 @@
 //   cell  = floor(p * width / 2^32) of lane i = 0..probes-1, p = low32(x_r) * kBlockSalt[i] mod 2^32;
 //           lane i begins at floor(63 i / probes)
 //
-// A key sets bit g mod 8 in `probes` cells of one line in each row. Asking is an AND over the same cells: what remains
+// A key sets bit g mod 8 in `probes` cells of one line in each row. A query is an AND over the same cells: what remains
 // has a bit for each generation that perhaps saw the key. So a key costs `rows` cache misses, however many generations
 // there are, and an absent key mostly one: the first row says no.
 //
 // Forgetting. When generation g begins, the bits of g - 8 in all lines must go. Nobody clears them: the low byte of g
 // becomes the stamp of a line when a key is next put into the line, and the bits that went stale since its last stamp
-// are cleared then (eight 64-bit ANDs); a question masks them out, and writes nothing. So the next generation begins
+// are cleared then (eight 64-bit ANDs); a query masks them out, and writes nothing. So the next generation begins
 // with one store in the head, with no pause at any size. A line that no key touches for 256 generations looks fresh
 // again. What it holds is at most what a full filter holds, so the rate stays below the model's.
 //
@@ -34,7 +34,7 @@
 // W is then not the filter's to say: it is made for `keys`; with more of them the rate rises, and nothing is lost.
 // state_of() and condition_of() say where it stands.
 //
-// The rate, exactly: n keys in a generation answer for a strange key in one row with the probability
+// The rate, exactly: n keys in a generation answer for an absent key in one row with the probability
 //   f(n) = sum over sets S of lanes of (-1)^|S| (1 - hit(S) / lines)^n,   hit(S) = 1 - prod over S of (1 - 1 / width)
 // rows are independent and generations are, so rate = 1 - prod over the 8 generations of (1 - f(n_g)^rows).
 // Bits for each key of the window, at the moment before a generation ends, when the rate is highest:
@@ -50,7 +50,7 @@
 // to, a key is there if k slices in a row have it. It shares bits between generations and pays for it with slices that
 // are still half empty: (k + l) / l times the bits of a plain filter, where this pays 8 / 7. Its gain is to touch fewer
 // slices than all generations together; interleaved generations touch fewer lines still. One line for everything holds
-// so few keys of each generation that the rate is made by the unlucky lines: hence rows, whose luck is independent.
+// so few keys of each generation that the overfull lines decide the rate: hence several independent rows.
 // 4 generations in half bytes take 3 to 5 % more space; 16 in two bytes need one row more for the same.
 #pragma once
 #include <algorithm>
@@ -83,7 +83,7 @@ struct WindowShape {
 
   // The highest rate while every window brings `keys` distinct keys, spread evenly over it.
   PERHAPS_API double fpr(double keys) const;
-  // The share of strange keys that one generation of `keys` distinct keys answers for.
+  // The share of absent keys that one generation of `keys` distinct keys answers for.
   PERHAPS_API double generation_fpr(double keys) const;
   PERHAPS_API double keys_for(double fpr) const;
 
@@ -94,25 +94,19 @@ struct WindowShape {
            step >= 1 && by_time <= 1;
   }
   std::vector<std::uint64_t> numbers() const { return {lines, rows, probes, step, by_time}; }
+  // The window, and the lines of its rows.
+  PERHAPS_API Facts facts() const;
   PERHAPS_API static Result<WindowShape> from(std::span<const std::uint64_t> numbers);
   friend bool operator==(const WindowShape&, const WindowShape&) = default;
 };
-
-namespace detail {
-// Puts keys in, in order, and begins generations as they fill. Bit i of `seen`, unless it is null: digests[i] was
-// perhaps in the window before.
-PERHAPS_API void window_insert(WindowShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                               std::uint64_t* seen, bool ahead) noexcept;
-PERHAPS_API void window_query(WindowShape shape, const std::byte* table, const std::uint64_t* digests,
-                              std::size_t count, std::uint64_t* answers, bool ahead) noexcept;
-PERHAPS_API void window_advance(WindowShape shape, std::byte* table, std::uint64_t now) noexcept;
-}  // namespace detail
 
 struct WindowLayout {
   using Shape = WindowShape;
   using word = std::uint64_t;
   static constexpr std::string_view family = "window";
   static constexpr Kind kind = Kind::window;
+  static constexpr auto query_kernel = &detail::Kernels::window_query;
+  static constexpr auto insert_kernel = &detail::Kernels::window_insert;
 
   static constexpr std::uint32_t kCells = kLineBytes - 1;
   static constexpr std::size_t kStamp = kCells;  // where it is in a line
@@ -127,8 +121,7 @@ struct WindowLayout {
       0x1d8e4e27c47d124fu, 0xeb44accab455d165u, 0x9c6e6877736c46e3u, 0x7b215d5a8b1f29adu};
 
   static std::uint64_t row_digest(std::uint32_t row, std::uint64_t h) noexcept {
-    const detail::Wide product = detail::Wide{h ^ kSalt[row]} * kFactor[row];
-    return static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
+    return detail::folded_product(h ^ kSalt[row], kFactor[row]);
   }
   static std::uint64_t line_at(WindowShape shape, std::uint32_t row, std::uint64_t x) noexcept {
     return WindowShape::kHeadBytes + (row * shape.lines + detail::scale(x, shape.lines)) * kLineBytes;
@@ -154,7 +147,7 @@ struct WindowLayout {
 
   // The generations that perhaps saw the key: bit g mod 8 for generation g.
   static std::uint32_t seen(WindowShape shape, const std::byte* table, std::uint64_t h) noexcept {
-    const std::uint64_t generation = detail::load<std::uint64_t>(table + kGeneration);
+    const std::uint64_t generation = generation_of(table);
     std::uint32_t bits = 0xff;
     for (std::uint32_t row = 0; bits != 0 && row < shape.rows; ++row) {
       const std::uint64_t x = row_digest(row, h);
@@ -173,20 +166,17 @@ struct WindowLayout {
   // `present`: the key was perhaps in the window. It is put in all the same, and its window begins anew.
   static Inserted insert(WindowShape shape, std::byte* table, std::uint64_t h) noexcept {
     std::uint64_t before = 0;
-    detail::window_insert(shape, table, &h, 1, &before, false);
+    detail::kernels().window_check_and_insert(shape, table, {.words = &h, .count = 1}, &before);
     return before != 0 ? Inserted::present : Inserted::added;
   }
   static void prefetch(WindowShape shape, const std::byte* table, std::uint64_t h) noexcept {
     for (std::uint32_t row = 0; row < shape.rows; ++row)
       detail::prefetch_read(table + line_at(shape, row, row_digest(row, h)));
   }
-  static void query(WindowShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                    std::uint64_t* answers, bool ahead) noexcept {
-    detail::window_query(shape, table, digests, count, answers, ahead);
-  }
-  static void insert_many(WindowShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                          bool ahead) noexcept {
-    detail::window_insert(shape, table, digests, count, nullptr, ahead);
+  // For windows by time.
+  PERHAPS_API static void advance(const WindowShape& shape, std::byte* table, std::uint64_t now) noexcept;
+  static std::uint64_t generation_of(const std::byte* table) noexcept {
+    return detail::load<std::uint64_t>(table + kGeneration);
   }
 };
 
@@ -200,27 +190,19 @@ using WindowSpan = Window::Span;
 // first call it is time 0. O(1), whatever the size and however far time jumps.
 template <Hasher H>
 void advance(FlatSpan<WindowLayout, H> filter, std::uint64_t now) noexcept {
-  detail::window_advance(filter.shape(), filter.writable_bytes().data(), now);
+  WindowLayout::advance(filter.shape(), filter.writable_bytes().data(), now);
 }
 template <Hasher H>
 void advance(BasicWindow<H>& filter, std::uint64_t now) noexcept {
   advance(filter.span(), now);
 }
 
-// Was it there? Then it is, in one pass: what a deduplicator asks.
+// Inserts a column and says which keys looked present before, as a deduplicator needs it. In order, as if one by one:
+// of two equal keys in `many` the second was present. Bit i % 64 of answers[i / 64] belongs to many[i]; the unused bits
+// of the last word become 0.  REQUIRES: answers.size() * kBatch >= many.size()
 template <Hasher H>
-bool check_and_insert(FlatSpan<WindowLayout, H> filter, std::type_identity_t<Digest<H>> d) noexcept {
-  return filter.insert(d) == Inserted::present;
-}
-template <Hasher H>
-bool check_and_insert(BasicWindow<H>& filter, std::type_identity_t<Digest<H>> d) noexcept {
-  return filter.insert(d) == Inserted::present;
-}
-// In order, as if one by one: of two equal keys in `many` the second was there. Bit i % 64 of answers[i / 64] belongs
-// to many[i]; the unused bits of the last word become 0.  REQUIRES: answers.size() * kBatch >= many.size()
-template <Hasher H>
-void check_and_insert(FlatSpan<WindowLayout, H> filter, std::type_identity_t<std::span<const Digest<H>>> many,
-                      std::span<std::uint64_t> answers) noexcept {
+void insert(FlatSpan<WindowLayout, H> filter, std::type_identity_t<std::span<const Digest<H>>> many,
+            std::span<std::uint64_t> answers) noexcept {
   assert(answers.size() * kBatch >= many.size());
   const bool ahead = detail::far_away(filter.byte_size());
   std::byte* const table = filter.writable_bytes().data();
@@ -231,13 +213,14 @@ void check_and_insert(FlatSpan<WindowLayout, H> filter, std::type_identity_t<std
       many[from + i].check(filter.hasher());
       words[i] = many[from + i].value;
     }
-    detail::window_insert(filter.shape(), table, words.data(), count, &answers[from / kBatch], ahead);
+    detail::kernels().window_check_and_insert(
+        filter.shape(), table, {.words = words.data(), .count = count, .ahead = ahead}, &answers[from / kBatch]);
   }
 }
 template <Hasher H>
-void check_and_insert(BasicWindow<H>& filter, std::type_identity_t<std::span<const Digest<H>>> many,
-                      std::span<std::uint64_t> answers) noexcept {
-  check_and_insert(filter.span(), many, answers);
+void insert(BasicWindow<H>& filter, std::type_identity_t<std::span<const Digest<H>>> many,
+            std::span<std::uint64_t> answers) noexcept {
+  insert(filter.span(), many, answers);
 }
 
 // What the head says, without a look at the cells.

@@ -99,10 +99,10 @@ TEST_F(LevelDb, AnswersAsAModelDoes) {
       leveldb::new_filter_policy(),
       leveldb::new_filter_policy({.bits_per_key = 5}),
       nullptr,
-      leveldb::new_filter_policy({.family = "line"}),
+      leveldb::new_filter_policy({.family = Kind::line}),
       Policy(::leveldb::NewBloomFilterPolicy(10)),
       leveldb::new_filter_policy({.bits_per_key = 10, .compatible = true}),
-      leveldb::new_filter_policy({.bits_per_key = 12, .family = "ribbon"}),
+      leveldb::new_filter_policy({.bits_per_key = 12, .family = Kind::ribbon}),
   };
   std::mt19937_64 random(20260101);
   std::map<std::string, std::string> model;

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "format/leveldb.h"
-#include "perhaps/packed.h"
+#include "perhaps/engine/packed.h"
+#include "perhaps/format/leveldb.h"
 
 namespace perhaps::leveldb {
 namespace {
@@ -48,14 +48,12 @@ class CompatiblePolicy final : public ::leveldb::FilterPolicy {
   void CreateFilter(const Slice* keys, int n, std::string* dst) const override {
     std::vector<Bytes> all(static_cast<std::size_t>(n));
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = bytes_in(keys[i]);
-    format::Writer out;
-    format::LevelDb::append(out, all, bits_per_key_);
-    const auto blob = std::move(out).done();
+    const auto blob = format::leveldb::build(all, bits_per_key_);
     dst->append(reinterpret_cast<const char*>(blob.data()), blob.size());
   }
 
   bool KeyMayMatch(const Slice& key, const Slice& filter) const override {
-    return format::LevelDb::may_contain(bytes_in(filter), leveldb_hash(bytes_in(key)));
+    return format::leveldb::may_contain(bytes_in(filter), bytes_in(key));
   }
 
  private:
@@ -68,7 +66,7 @@ std::unique_ptr<const ::leveldb::FilterPolicy> new_filter_policy(const Options& 
   if (!(options.bits_per_key > 0 && options.bits_per_key <= 100))
     throw std::invalid_argument("perhaps: bits_per_key = " + std::to_string(options.bits_per_key));
   if (!options.compatible && !can_pack(options.family))
-    throw std::invalid_argument("perhaps: no family '" + options.family + "'");
+    throw std::invalid_argument("perhaps: a " + std::string(name_of(options.family)) + " filter cannot be packed");
   if (options.compatible) return std::make_unique<CompatiblePolicy>(options);
   return std::make_unique<PackedPolicy>(options);
 }

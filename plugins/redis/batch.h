@@ -1,4 +1,4 @@
-// Items of one command: hashed first, their tables touched if those are far away, then used.
+// Items of one command: all are hashed, their cache lines are prefetched if the tables are large, then they are used.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 
 namespace perhaps::redis {
 
-// Calls use(first argument of the batch, hashes) for at most kBatch items at a time. Nothing is touched in between: a
-// prefetch waits for its page to be found, and among hashes only two or three of them would wait at a time.
+// Calls use(first argument of the batch, hashes) for at most kBatch items at a time. Nothing is prefetched while
+// hashing: a prefetch waits for its page walk, and between hashes only two or three would be under way at a time.
 template <class Chain, class Use>
 void in_batches(const Call& call, int first, const Chain& chain, Use use) {
   std::array<decltype(chain.hash(Bytes{})), kBatch> hashes;
@@ -22,7 +22,7 @@ void in_batches(const Call& call, int first, const Chain& chain, Use use) {
 }
 
 template <class Chain>
-bool touch_ahead(const Chain& chain) noexcept {
+bool prefetch_ahead(const Chain& chain) noexcept {
   return settings.prefetch && detail::far_away(chain.table_bytes());
 }
 
@@ -38,7 +38,7 @@ int reply_exists(const Call& call, int first, const Chain* chain) {
     for (int i = first; i < call.argc; ++i) call.truth(chain->may_contain(chain->hash(call.bytes(i))));
     return kOk;
   }
-  const bool ahead = touch_ahead(*chain);
+  const bool ahead = prefetch_ahead(*chain);
   in_batches(call, first, *chain, [&](int, auto hashes) {
     const std::uint64_t found = chain->may_contain(hashes, ahead);
     for (std::size_t i = 0; i < hashes.size(); ++i) call.truth((found >> i & 1) != 0);
@@ -46,8 +46,8 @@ int reply_exists(const Call& call, int first, const Chain* chain) {
   return kOk;
 }
 
-// The items that changed something, which are what replicas and the log are told. As long as all did, they are the
-// arguments themselves.
+// The items that changed the filter: what is replicated and logged. As long as all items did, they are the arguments
+// themselves.
 class Changed {
  public:
   Changed(const Call& call, int first) noexcept : call_(call), first_(first) {}
@@ -65,7 +65,7 @@ class Changed {
   String** items() noexcept { return all_ ? call_.argv + first_ : some_.data(); }
   std::size_t size() const noexcept { return all_ ? count_ : some_.size(); }
   bool none() const noexcept { return size() == 0; }
-  // The command as it came says what happened: all its items did, and nothing but items came. Cheaper than a new one.
+  // All items changed the filter and the command has only items: it is replicated as it came, which is cheaper.
   bool verbatim() const noexcept { return all_ && first_ == 2; }
 
  private:

@@ -1,243 +1,29 @@
-// BF.*: Bloom filters, as RedisBloom answers; and of our own the ones that lie in cache lines and the ones that forget.
-#include <cmath>
-#include <cstdio>
-
-#include "redis/batch.h"
+// BF.*: Bloom filters with the replies of RedisBloom, and our own extensions: LAYOUT LINE, WINDOW, BF.MERGE.
+#include "redis/bloom_kinds.h"
 #include "redis/commands.h"
 
 namespace perhaps::redis {
+
+using namespace bloom;
+
 namespace {
-
-using redisbloom::Added;
-using redisbloom::BloomNumbers;
-using redisbloom::Chain;
-using redisbloom::LinkNumbers;
-
-constexpr const char* kFull = "ERR non scaling filter is full";
-constexpr const char* kNotInserted = "ERR problem inserting into filter";
-constexpr const char* kNotCreated = "ERR could not create filter";
-constexpr const char* kBadData = "ERR received bad data";
-
-// What a new filter is made of.
-struct Wish {
-  double rate = settings.bf_error_rate;
-  long long capacity = settings.bf_initial_size;
-  long long expansion = settings.bf_expansion_factor;
-  bool fixed = false;
-  bool line = false;
-  long long window = 0;  // items, or seconds
-  bool seconds = false;
-  std::uint64_t time = 0;   // when that begins
-  long long scales_to = 0;  // not 0: refuse what could not grow so far
-
-  bool rate_fits(Context* context) noexcept {
-    if (!(rate > 0 && rate < 1)) return false;
-    if (rate > kMostRate) {
-      api::Log(context, "notice", "error rate %g is taken for %g", rate, kMostRate);
-      rate = kMostRate;
-    }
-    return true;
-  }
-  bool capacity_fits() const noexcept { return capacity >= 1 && capacity <= kMostCapacity; }
-  bool expansion_fits() const noexcept { return expansion >= 0 && expansion <= kMostExpansion; }
-};
-
-std::uint64_t now() noexcept {
-  return static_cast<std::uint64_t>(settings.bf_clock != 0 ? settings.bf_clock : api::Milliseconds());
-}
-
-// ------------------------------------------------------------------------------------ what differs between the types
-
-// Null, or why it cannot be.
-template <class L>
-const char* make(Chain<L>& chain, const Wish& wish) noexcept {
-  if constexpr (std::is_same_v<L, redisbloom::LineLink>) chain.options = BloomNumbers::kLine;
-  chain.growth = static_cast<std::uint32_t>(wish.expansion);
-  if (wish.fixed || wish.expansion == 0) chain.options |= BloomNumbers::kFixed;
-  LinkNumbers first;
-  if (!Chain<L>::first_numbers(static_cast<std::uint64_t>(wish.capacity), wish.rate, chain.options, first))
-    return kNotCreated;
-  return chain.append(first) ? nullptr : kNoMemoryToCreate;
-}
-const char* make(WindowFilter& filter, const Wish& wish) noexcept {
-  filter.capacity = static_cast<std::uint64_t>(wish.capacity);
-  filter.rate = wish.rate;
-  const std::uint64_t ticks = static_cast<std::uint64_t>(wish.window) * (wish.seconds ? 1000 : 1);
-  filter.shape = WindowShape::for_ticks(ticks, {.keys = filter.capacity, .fpr = wish.rate});
-  filter.shape.by_time = wish.seconds;
-  if (!filter.make_table()) return kNoMemoryToCreate;
-  if (wish.seconds) filter.advance(wish.time);
-  return nullptr;
-}
-
-template <class L>
-bool parse(Chain<L>& chain, Bytes header) {
-  const auto links = Chain<L>::parse_header(header, "header", chain);
-  return links && std::ranges::all_of(*links, [&](const LinkNumbers& link) { return chain.append(link); });
-}
-bool parse(WindowFilter& filter, Bytes header) { return filter.parse_header(header) && filter.make_table(); }
-
-// Could an item have no room? Then the answers to many stop there.
-template <class L>
-bool may_stop(const Chain<L>& chain, std::uint64_t items) noexcept {
-  const L& newest = chain.newest();
-  return chain.fixed() && newest.entries - std::min(newest.entries, newest.size) < items;
-}
-bool may_stop(const WindowFilter&, std::uint64_t) noexcept { return false; }
-
-// Does an item that was perhaps there change something all the same? In a window it lives on.
-template <class L>
-bool changes(const Chain<L>&, Added added) noexcept {
-  return added == Added::added;
-}
-bool changes(const WindowFilter&, Added) noexcept { return true; }
-
-template <class L>
-std::uint64_t filters(const Chain<L>& chain) noexcept {
-  return chain.links().size();
-}
-std::uint64_t filters(const WindowFilter&) noexcept { return 1; }
-template <class L>
-std::uint64_t items(const Chain<L>& chain) noexcept {
-  return chain.size;
-}
-std::uint64_t items(const WindowFilter& filter) noexcept { return filter.items(); }
-template <class L>
-std::uint64_t capacity(const Chain<L>& chain) noexcept {
-  return chain.capacity();
-}
-std::uint64_t capacity(const WindowFilter& filter) noexcept { return filter.capacity; }
-template <class L>
-int reply_expansion(const Call& call, const Chain<L>& chain) noexcept {
-  return chain.fixed() ? call.null() : call.number(chain.growth);
-}
-int reply_expansion(const Call& call, const WindowFilter&) noexcept { return call.null(); }
-template <class L>
-double rate_asked(const Chain<L>& chain) noexcept {
-  return chain.links()[0].error * (chain.fixed() ? 1 : 2);
-}
-double rate_asked(const WindowFilter& filter) noexcept { return filter.rate; }
-template <class L>
-double rate_now(const Chain<L>& chain) noexcept {
-  double pass = 1;
-  for (const L& link : chain.links()) pass *= 1 - link.fpr();
-  return 1 - pass;
-}
-double rate_now(const WindowFilter& filter) { return filter.fpr(); }
-template <class L>
-std::uint64_t headroom(const Chain<L>& chain) noexcept {
-  return chain.newest().entries - std::min(chain.newest().entries, chain.newest().size);
-}
-std::uint64_t headroom(const WindowFilter& filter) noexcept {
-  return filter.capacity - std::min(filter.capacity, filter.items());
-}
-// What the links after the newest could hold, in `room` bytes.
-template <class L>
-std::uint64_t further_capacity(const BloomNumbers& chain, LinkNumbers last, std::uint64_t links,
-                               std::uint64_t room) noexcept {
-  std::uint64_t total = 0;
-  for (; links < Chain<L>::kMostLinks; ++links) {
-    std::uint64_t entries = 0;
-    LinkNumbers next;
-    if (__builtin_mul_overflow(last.entries, std::uint64_t{chain.growth}, &entries) ||
-        !L::size_for(next, entries, last.error * Chain<L>::kTightening, chain.options) || next.bytes() > room) {
-      break;
-    }
-    room -= next.bytes();
-    total += next.entries;
-    last = next;
-  }
-  return total;
-}
-// Before it is made: could a filter grow as far as was wished?
-bool reaches(const Wish& wish, const Budget& budget) noexcept {
-  using redisbloom::BloomChain;
-  BloomNumbers chain;
-  chain.growth = static_cast<std::uint32_t>(wish.expansion);
-  const auto capacity = static_cast<std::uint64_t>(wish.capacity);
-  const std::uint64_t room = budget.left();
-  LinkNumbers first;
-  return BloomChain::first_numbers(capacity, wish.rate, chain.options, first) && first.bytes() <= room &&
-         capacity + further_capacity<redisbloom::Link>(chain, first, 1, room - first.bytes()) >=
-             static_cast<std::uint64_t>(wish.scales_to);
-}
-// The capacity it can grow to under the limit on bytes.
-template <class L>
-std::uint64_t most_capacity(const Chain<L>& chain) noexcept {
-  if (chain.fixed()) return chain.capacity();
-  const auto limit = static_cast<std::uint64_t>(settings.bf_max_bytes_per_key);
-  const std::uint64_t room = limit == 0 ? redisbloom::kMostBytes : limit;
-  return chain.capacity() +
-         further_capacity<L>(chain, chain.newest(), chain.links().size(), room - std::min(room, size_of(chain)));
-}
-std::uint64_t most_capacity(const WindowFilter& filter) noexcept { return filter.capacity; }
-
-template <class L>
-void debug(const Call& call, const Chain<L>& chain) {
-  call.array(1 + chain.links().size());
-  call.bulk("size:" + std::to_string(chain.size));
-  for (const L& link : chain.links()) {
-    std::array<char, 32> ratio;
-    std::snprintf(ratio.data(), ratio.size(), "%g", link.error);
-    call.bulk("bytes:" + std::to_string(link.bytes()) + " bits:" + std::to_string(link.bits) +
-              " hashes:" + std::to_string(link.hashes) + " hashwidth:64 capacity:" + std::to_string(link.entries) +
-              " size:" + std::to_string(link.size) + " ratio:" + ratio.data());
-  }
-}
-void debug(const Call& call, const WindowFilter& filter) {
-  call.array(1);
-  call.bulk("items:" + std::to_string(filter.items()) + " bytes:" + std::to_string(filter.table_bytes()) +
-            " rows:" + std::to_string(filter.shape.rows) + " probes:" + std::to_string(filter.shape.probes) +
-            " step:" + std::to_string(filter.shape.step) + (filter.by_time() ? " milliseconds" : " items"));
-}
-
-// ---------------------------------------------------------------------------------------------------------- opening
-
-// Calls use(value) with what the key holds, whichever of the types; false if it is none of them.
-template <class Use>
-bool visit(const OpenedKey& key, Use use) {
-  if (auto* const bloom = key.get<Bloom>()) return use(*bloom), true;
-  if (auto* const line = key.get<Line>()) return use(*line), true;
-  if (auto* const window = key.get<Window>()) return use(*window), true;
-  return false;
-}
-
-// Likewise, and tells if it cannot.
-template <class Use>
-int with_filter(const Call& call, const OpenedKey& key, Use use) {
-  if (key.missing()) return call.error(kNotFound);
-  return visit(key, use) ? kOk : call.error(kWrongType);
-}
-
-// Null: `error` says why.
-template <class V>
-V* create(const Wish& wish, const Budget& budget, OpenedKey& key, const char*& error) noexcept {
-  Owned<V> value(V::make());
-  error = value == nullptr ? kNoMemoryToCreate : make(value->chain, wish);
-  if (error == nullptr) {
-    value->settle();
-    key.set(value.get());
-    return value.release();
-  }
-  if (budget.refused()) error = kOverLimit;
-  return nullptr;
-}
 
 // ----------------------------------------------------------------------------------------------------------- adding
 
-// Replicas and the log are told everything that made it, whatever their own settings are.
-void replicate_new(const Call& call, const Wish& wish, Changed& changed) {
+// With all numbers of the new filter, so that the settings of replicas do not matter.
+template <class C>
+void replicate_new(const Call& call, const C&, const Wish& wish, String** items, std::size_t count) {
   const std::string rate = text_of(wish.rate);
   if (wish.fixed) {
     api::Replicate(call.context, "BF.INSERT", "sclcbclccv", call.key(), "CAPACITY", wish.capacity, "ERROR", rate.data(),
-                   rate.size(), "EXPANSION", wish.expansion, "NONSCALING", "ITEMS", changed.items(), changed.size());
+                   rate.size(), "EXPANSION", wish.expansion, "NONSCALING", "ITEMS", items, count);
   } else {
     api::Replicate(call.context, "BF.INSERT", "sclcbclcv", call.key(), "CAPACITY", wish.capacity, "ERROR", rate.data(),
-                   rate.size(), "EXPANSION", wish.expansion, "ITEMS", changed.items(), changed.size());
+                   rate.size(), "EXPANSION", wish.expansion, "ITEMS", items, count);
   }
 }
 
-// Its header says all there is to say of an empty filter.
+// The header describes an empty filter completely.
 template <class C>
 void replicate_header(const Call& call, const C& chain) {
   const redisbloom::Buffer header = chain.header();
@@ -245,7 +31,7 @@ void replicate_header(const Call& call, const C& chain) {
                  header.size());
 }
 
-// A primary tells a window what time it is, and the others that it did.
+// On a primary: begins the generations of a window that are due, and replicates that.
 template <class C>
 void keep_time(const Call& call, C& chain) noexcept {
   if constexpr (std::is_same_v<C, WindowFilter>) {
@@ -258,6 +44,10 @@ void keep_time(const Call& call, C& chain) noexcept {
 }
 
 int reply_added(const Call& call, Added added, const Budget& budget) noexcept {
+  // RedisBloom sends a command that failed half way as it came. The writer's client was told; an error here would be
+  // logged as critical, or end the server (propagation-error-behavior).
+  if (budget.obeys()) return call.truth(added == Added::added);
+  if (added == Added::full) ++refusals.full;
   switch (added) {
     case Added::added:
     case Added::present:
@@ -267,10 +57,12 @@ int reply_added(const Call& call, Added added, const Budget& budget) noexcept {
     case Added::no_memory:
       break;
   }
-  return call.error(budget.refused() ? kOverLimit : kNotInserted);
+  return call.error(budget.refused()  ? kOverLimit
+                    : settings.valkey ? "ERR false positive degrades to 0 on scale out"
+                                      : kNotInserted);
 }
 
-// One item into a filter that is there: what add_items() does for many, without what only many need.
+// One item into an existing filter: add_items() without what only many items need.
 template <class V>
 void add_item(const Call& call, int item, V& value, const Budget& budget) {
   auto& chain = value.chain;
@@ -288,9 +80,9 @@ void add_items(const Call& call, int first, V& value, const Wish* made_from, boo
   auto& chain = value.chain;
   keep_time(call, chain);
   const auto count = static_cast<std::uint64_t>(call.argc - first);
-  const bool stops = may_stop(chain, count);
+  const bool stops = may_stop(chain, count) || settings.valkey;
   if (many) api::ReplyWithArray(call.context, stops ? kLengthLater : static_cast<long>(count));
-  const bool ahead = touch_ahead(chain);
+  const bool ahead = prefetch_ahead(chain);
   Changed changed(call, first);
   std::uint64_t replies = 0;
   bool stopped = false;
@@ -303,13 +95,13 @@ void add_items(const Call& call, int first, V& value, const Wish* made_from, boo
       changed.note(from + static_cast<int>(i), changes(chain, added));
       ++replies;
       reply_added(call, added, budget);
-      stopped = added == Added::full;
+      stopped = added == Added::full || (settings.valkey && added == Added::no_memory);
     }
   });
   if (many && stops) api::ReplySetArrayLength(call.context, static_cast<long>(replies));
   if (made_from != nullptr) {
     call.event("bloom.reserve");
-    replicate_new(call, *made_from, changed);
+    replicate_new(call, chain, *made_from, changed.items(), changed.size());
   } else if (changed.verbatim()) {
     api::ReplicateVerbatim(call.context);
   } else if (!changed.none()) {
@@ -320,7 +112,7 @@ void add_items(const Call& call, int first, V& value, const Wish* made_from, boo
   call.event("bloom.add");
 }
 
-// What is asked: a chain itself, or a window as it stands now, by the clock of a primary.
+// What a query reads: the filter itself, or a window without the items that expired by the clock of a primary.
 struct WindowNow {
   const WindowFilter& filter;
   std::uint64_t late;
@@ -336,8 +128,8 @@ struct WindowNow {
   }
   std::uint64_t table_bytes() const noexcept { return filter.table_bytes(); }
 };
-template <class L>
-const Chain<L>& as_of_now(const Call&, const Chain<L>& chain) noexcept {
+template <class C>
+const C& as_of_now(const Call&, const C& chain) noexcept {
   return chain;
 }
 WindowNow as_of_now(const Call& call, const WindowFilter& filter) noexcept {
@@ -345,9 +137,9 @@ WindowNow as_of_now(const Call& call, const WindowFilter& filter) noexcept {
   return {filter, clock ? filter.late(now()) : 0};
 }
 
-enum class Missing : bool { error, create };
+}  // namespace
 
-int add(const Call& call, int first, const Wish& wish, Missing missing, bool many) {
+int bloom::add(const Call& call, int first, const Wish& wish, Missing missing, bool many) {
   OpenedKey key(call, kReadKey | kWriteKey);
   const bool there = visit(key, [&](auto& value) {
     const Budget budget(call.context, value.share.bytes);
@@ -361,21 +153,28 @@ int add(const Call& call, int first, const Wish& wish, Missing missing, bool man
   if (!key.missing()) return call.error(kWrongType);
   if (missing == Missing::error) return call.error(kNotFound);
   const Budget budget(call.context, 0);
-  if (wish.scales_to != 0 && !reaches(wish, budget))
+  if (wish.scales_to != 0 && !wish.valkey && !call.obeyed() && !reaches(wish, budget))
     return call.error("ERR provided VALIDATESCALETO causes bloom object to exceed memory limit");
   const char* error = nullptr;
-  Bloom* const value = create<Bloom>(wish, budget, key, error);
-  if (value == nullptr) return call.error(error);
-  add_items(call, first, *value, &wish, many, budget);
-  return kOk;
+  const auto fill = [&](auto* value) {
+    if (value != nullptr) add_items(call, first, *value, &wish, many, budget);
+  };
+  if (wish.valkey) {
+    fill(create<Valkey>(wish, budget, key, error));
+  } else {
+    fill(create<Bloom>(wish, budget, key, error));
+  }
+  return error != nullptr ? call.error(error) : kOk;
 }
+
+namespace {
 
 // ---------------------------------------------------------------------------------------------------------- merging
 
 template <class V>
 int merge(const Call& call, OpenedKey& key) {
   V* into = key.get<V>();
-  // All are looked at before anything changes.
+  // All filters are compared before anything changes.
   const auto* like = into == nullptr ? nullptr : &into->chain;
   for (int i = 3; i < call.argc; ++i) {
     const OpenedKey source(call.context, call.argv[i], kReadKey);
@@ -389,8 +188,8 @@ int merge(const Call& call, OpenedKey& key) {
   if (like == nullptr) return call.error(kNotFound);
   bool changed = into == nullptr;
   if (into == nullptr) {
-    const Budget budget(call.context, 0);
-    Owned<V> value(V::make());
+    Budget budget(call.context, 0);
+    Owned<V> value(budget.reserve(tables_of(*like)) ? V::make() : nullptr);
     if (value == nullptr || !like->copy_to(value->chain))
       return call.error(budget.refused() ? kOverLimit : kNoMemoryToCreate);
     into = value.get();
@@ -408,26 +207,59 @@ int merge(const Call& call, OpenedKey& key) {
   return call.ok();
 }
 
+// ------------------------------------------------------------------------------------------------------------ INFO
+
+// An array in both protocols; one field is a bare value.
+template <class C>
+int valkey_info(const Call& call, const C& chain) {
+  if (call.argc == 2) {
+    call.array(grows(chain) ? 16 : 12);
+    call.field("Capacity", capacity(chain));
+    call.field("Size", size_of(chain));
+    call.field("Number of filters", filters(chain));
+    call.field("Number of items inserted", items(chain));
+    call.word("Error rate");
+    call.real(rate_asked(chain));
+    call.word("Expansion rate");
+    reply_expansion(call, chain);
+    if (!grows(chain)) return kOk;
+    call.word("Tightening ratio");
+    call.real(tightening(chain));
+    call.field("Max scaled capacity", max_capacity(call, chain));
+    return kOk;
+  }
+  if (call.is(2, "CAPACITY")) return call.number(capacity(chain));
+  if (call.is(2, "SIZE")) return call.number(size_of(chain));
+  if (call.is(2, "FILTERS")) return call.number(filters(chain));
+  if (call.is(2, "ITEMS")) return call.number(items(chain));
+  if (call.is(2, "ERROR")) return call.real(rate_asked(chain));
+  if (call.is(2, "EXPANSION")) return reply_expansion(call, chain);
+  if (call.is(2, "TIGHTENING") && grows(chain)) return call.real(tightening(chain));
+  if (call.is(2, "MAXSCALEDCAPACITY") && grows(chain)) return call.number(max_capacity(call, chain));
+  return call.error("ERR invalid information value");
+}
+
 }  // namespace
 
 int bf_reserve(Context* context, String** argv, int argc) noexcept {
   const Call call{context, argv, argc};
+  if (settings.valkey && !call.obeyed()) return valkey_reserve(call);
   if (argc < 4) return call.arity();
   Wish wish;
   bool expands = false;
   bool unknown = false;
   int most = 7;
-  // Only with our own words are there more than RedisBloom takes.
+  // Only our own options make a command longer than RedisBloom allows.
   for (int i = 4; i < argc; ++i) most += call.is(i, "LAYOUT") || call.is(i, "WINDOW") ? 3 : 0;
   if (argc > most) return call.arity();
   if (!call.real(2, wish.rate)) return call.error("ERR bad error rate");
-  if (!wish.rate_fits(call.context)) return call.error("ERR error rate must be in the range (0.000000, 1.000000)");
+  if (!wish.rate_fits(call)) return call.error("ERR error rate must be in the range (0.000000, 1.000000)");
   if (!call.integer(3, wish.capacity)) return call.error("ERR bad capacity");
-  if (!wish.capacity_fits()) return call.error("ERR capacity must be in the range [1, 1073741824]");
+  if (!wish.capacity_fits(call)) return call.error("ERR capacity must be in the range [1, 1073741824]");
   for (int i = 4; i < argc; ++i) {
     if (call.is(i, "NONSCALING")) {
       wish.fixed = true;
-    } else if (call.is(i, "EXPANSION")) {
+    } else if (call.is(i, "EXPANSION") && !expands) {  // the first counts
       if (++i == argc) return call.error("ERR no expansion");
       if (!call.integer(i, wish.expansion)) return call.error("ERR bad expansion");
       expands = true;
@@ -440,12 +272,12 @@ int bf_reserve(Context* context, String** argv, int argc) noexcept {
       wish.seconds = i + 1 < argc && call.is(i + 1, "SECONDS");
       i += wish.seconds;
     } else {
-      unknown = true;  // RedisBloom takes no notice; of a window of SECOND it would make one of items
+      unknown = true;  // RedisBloom ignores it; after WINDOW a misspelt SECONDS must not
     }
   }
   if (unknown && (wish.line || wish.window != 0)) return call.error("ERR syntax error");
   if (expands && wish.fixed && wish.expansion != 0) return call.error("Nonscaling filters cannot expand");
-  if (!wish.expansion_fits()) return call.error("ERR expansion must be in the range [0, 32768]");
+  if (!wish.expansion_fits(call)) return call.error("ERR expansion must be in the range [0, 32768]");
   if (wish.window != 0 && (expands || wish.fixed || wish.line))
     return call.error("ERR a window takes no EXPANSION, NONSCALING or LAYOUT");
 
@@ -454,7 +286,7 @@ int bf_reserve(Context* context, String** argv, int argc) noexcept {
   const Budget budget(context, 0);
   const char* error = nullptr;
   if (wish.window != 0) {
-    wish.time = now();  // once: replicas must begin in the same generation
+    wish.time = now();  // read once: replicas must begin in the same generation
     if (const Window* const value = create<Window>(wish, budget, key, error)) {
       replicate_header(call, value->chain);
       if (wish.seconds) api::Replicate(context, "BF.ADVANCE", "sl", call.key(), static_cast<long long>(wish.time));
@@ -463,7 +295,7 @@ int bf_reserve(Context* context, String** argv, int argc) noexcept {
     if (const Line* const value = create<Line>(wish, budget, key, error)) replicate_header(call, value->chain);
   } else if (const Bloom* const value = create<Bloom>(wish, budget, key, error)) {
     if (wish.fixed) {
-      replicate_header(call, value->chain);  // BF.RESERVE takes no expansion with NONSCALING, yet it is recorded
+      replicate_header(call, value->chain);  // BF.RESERVE takes no EXPANSION with NONSCALING, but dumps contain it
     } else {
       const std::string rate = text_of(wish.rate);
       api::Replicate(context, "BF.RESERVE", "sblcl", call.key(), rate.data(), rate.size(), wish.capacity, "EXPANSION",
@@ -485,36 +317,78 @@ int bf_madd(Context* context, String** argv, int argc) noexcept {
   return argc < 3 ? call.arity() : add(call, 2, {}, Missing::create, true);
 }
 
+namespace {
+
+enum class Word : std::uint8_t { unknown, items, nocreate, nonscaling, capacity, error, expansion, scales_to };
+
+// RedisBloom tells the words of BF.INSERT apart by their letters, so its replicas and append-only files may have
+// `I` for ITEMS. Clients must write words in full.
+Word insert_word(const Call& call, int i, bool obeyed) noexcept {
+  if (call.is(i, "VALIDATESCALETO")) return Word::scales_to;  // of valkey-bloom
+  if (obeyed) {
+    switch (call.letter(i, 0)) {
+      case 'i':
+        return Word::items;
+      case 'c':
+        return Word::capacity;
+      case 'e':
+        return call.letter(i, 1) == 'r' ? Word::error : Word::expansion;
+      case 'n':
+        return call.letter(i, 2) == 'c' ? Word::nocreate : Word::nonscaling;
+      default:
+        return Word::unknown;
+    }
+  }
+  return call.is(i, "ITEMS")        ? Word::items
+         : call.is(i, "NOCREATE")   ? Word::nocreate
+         : call.is(i, "NONSCALING") ? Word::nonscaling
+         : call.is(i, "CAPACITY")   ? Word::capacity
+         : call.is(i, "ERROR")      ? Word::error
+         : call.is(i, "EXPANSION")  ? Word::expansion
+                                    : Word::unknown;
+}
+
+}  // namespace
+
 int bf_insert(Context* context, String** argv, int argc) noexcept {
   const Call call{context, argv, argc};
+  // Only valkey-bloom sends SEED, so such a stream has its grammar.
+  const bool obeyed = call.obeyed();
+  bool seeded = false;
+  for (int i = 2; obeyed && i < argc && !seeded && !call.is(i, "ITEMS"); ++i) seeded = call.is(i, "SEED");
+  if (seeded || (settings.valkey && !obeyed)) return valkey_insert(call);
   if (argc < 4) return call.arity();
   Wish wish;
   Missing missing = Missing::create;
   for (int i = 2; i < argc; ++i) {
-    if (call.is(i, "ITEMS")) {
-      if (i + 1 == argc) return call.arity();
-      if (wish.scales_to != 0 && (wish.fixed || wish.expansion == 0))
-        return call.error("ERR cannot use NONSCALING and VALIDATESCALETO options together");
-      return add(call, i + 1, wish, missing, true);
-    }
-    if (call.is(i, "NOCREATE")) {
-      missing = Missing::error;
-    } else if (call.is(i, "VALIDATESCALETO")) {  // of valkey-bloom
-      if (++i == argc) return call.arity();
-      if (!call.integer(i, wish.scales_to) || wish.scales_to < 1) return call.error("Bad capacity");
-    } else if (call.is(i, "NONSCALING")) {
-      wish.fixed = true;
-    } else if (call.is(i, "CAPACITY")) {
-      if (++i == argc) return call.arity();
-      if (!call.integer(i, wish.capacity) || !wish.capacity_fits()) return call.error("Bad capacity");
-    } else if (call.is(i, "ERROR")) {
-      if (++i == argc) return call.arity();
-      if (!call.real(i, wish.rate) || !wish.rate_fits(call.context)) return call.error("Bad error rate");
-    } else if (call.is(i, "EXPANSION")) {
-      if (++i == argc) return call.arity();
-      if (!call.integer(i, wish.expansion) || !wish.expansion_fits()) return call.error("Bad expansion");
-    } else {
-      return call.error("Unknown argument received");
+    const Word word = insert_word(call, i, obeyed);
+    if (word >= Word::capacity && ++i == argc) return call.arity();  // those have a value
+    switch (word) {
+      case Word::items:
+        if (i + 1 == argc) return call.arity();
+        if (wish.scales_to != 0 && (wish.fixed || wish.expansion == 0))
+          return call.error("ERR cannot use NONSCALING and VALIDATESCALETO options together");
+        return add(call, i + 1, wish, missing, true);
+      case Word::nocreate:
+        missing = Missing::error;
+        break;
+      case Word::nonscaling:
+        wish.fixed = true;
+        break;
+      case Word::capacity:
+        if (!call.integer(i, wish.capacity) || !wish.capacity_fits(call)) return call.error("Bad capacity");
+        break;
+      case Word::error:
+        if (!call.real(i, wish.rate) || !wish.rate_fits(call)) return call.error("Bad error rate");
+        break;
+      case Word::expansion:
+        if (!call.integer(i, wish.expansion) || !wish.expansion_fits(call)) return call.error("Bad expansion");
+        break;
+      case Word::scales_to:
+        if (!call.integer(i, wish.scales_to) || wish.scales_to < 1) return call.error("Bad capacity");
+        break;
+      case Word::unknown:
+        return call.error("Unknown argument received");
     }
   }
   return call.arity();
@@ -529,7 +403,7 @@ int bf_advance(Context* context, String** argv, int argc) noexcept {
   if (value == nullptr) return call.error(kWrongType);
   long long time = 0;
   if (!call.integer(2, time) || time < 0) return call.error("ERR bad time");
-  // Nobody may send a primary's windows into the future: all items would be gone.
+  // A client must not move a primary's window into the future: all items would expire.
   if (!call.obeyed()) time = std::min(time, static_cast<long long>(now()));
   if (value->chain.by_time() && value->chain.advance(static_cast<std::uint64_t>(time))) {
     value->settle();
@@ -538,16 +412,21 @@ int bf_advance(Context* context, String** argv, int argc) noexcept {
   return call.ok();
 }
 
+namespace {
+// RedisBloom replies 0 for a key of another type, valkey-bloom an error.
+bool hides_type(bool known, const OpenedKey& key) noexcept { return known || key.missing() || !settings.valkey; }
+}  // namespace
+
 int bf_exists(Context* context, String** argv, int argc) noexcept {
   const Call call{context, argv, argc};
   if (argc != 3) return call.arity();
   const OpenedKey key(call, kReadKey);
   bool found = false;
-  visit(key, [&](const auto& value) {
+  const bool known = visit(key, [&](const auto& value) {
     const auto& asked = as_of_now(call, value.chain);
     found = asked.may_contain(asked.hash(call.bytes(2)));
   });
-  return call.truth(found);
+  return hides_type(known, key) ? call.truth(found) : call.error(kWrongType);
 }
 
 int bf_mexists(Context* context, String** argv, int argc) noexcept {
@@ -558,7 +437,8 @@ int bf_mexists(Context* context, String** argv, int argc) noexcept {
     const auto& asked = as_of_now(call, value.chain);
     reply_exists(call, 2, &asked);
   };
-  return visit(key, reply) ? kOk : reply_exists<redisbloom::BloomChain>(call, 2, nullptr);
+  if (visit(key, reply)) return kOk;
+  return hides_type(false, key) ? reply_exists<redisbloom::BloomChain>(call, 2, nullptr) : call.error(kWrongType);
 }
 
 int bf_card(Context* context, String** argv, int argc) noexcept {
@@ -575,6 +455,7 @@ int bf_info(Context* context, String** argv, int argc) noexcept {
   const OpenedKey key(call, kReadKey);
   return with_filter(call, key, [&](const auto& value) {
     const auto& chain = value.chain;
+    if (settings.valkey) return valkey_info(call, chain);
     if (argc == 2) {
       call.map(5);
       call.field("Capacity", capacity(chain));
@@ -595,10 +476,10 @@ int bf_info(Context* context, String** argv, int argc) noexcept {
     if (call.is(2, "FILTERS")) return one("Number of filters"), call.number(filters(chain));
     if (call.is(2, "ITEMS")) return one("Number of items inserted"), call.number(items(chain));
     if (call.is(2, "EXPANSION")) return one("Expansion rate"), reply_expansion(call, chain);
-    // What RedisBloom does not tell.
+    // Fields that RedisBloom does not have.
     if (call.is(2, "ERROR")) return one("Error rate"), call.real(rate_asked(chain));
-    if (call.is(2, "TIGHTENING")) return one("Tightening ratio"), call.real(redisbloom::BloomChain::kTightening);
-    if (call.is(2, "MAXSCALEDCAPACITY")) return one("Max scaled capacity"), call.number(most_capacity(chain));
+    if (call.is(2, "TIGHTENING")) return one("Tightening ratio"), call.real(tightening(chain));
+    if (call.is(2, "MAXSCALEDCAPACITY")) return one("Max scaled capacity"), call.number(max_capacity(call, chain));
     if (call.is(2, "FPR")) return one("False positive rate now"), call.real(rate_now(chain));
     if (call.is(2, "HEADROOM")) return one("Items before it grows"), call.number(headroom(chain));
     return call.error("Invalid information value");
@@ -609,7 +490,8 @@ int bf_scandump(Context* context, String** argv, int argc) noexcept {
   const Call call{context, argv, argc};
   if (argc != 3) return call.arity();
   const OpenedKey key(call, kReadKey);
-  return with_filter(call, key, [&](const auto& value) {
+  if (key.missing()) return call.error(kNotFound);
+  const bool known = visit_chunked(key, [&](const auto& value) {
     long long iterator = 0;
     if (!call.integer(2, iterator)) return call.error("Second argument must be numeric");
     call.array(2);
@@ -623,6 +505,7 @@ int bf_scandump(Context* context, String** argv, int argc) noexcept {
     call.number(chunk.empty() ? 0 : 1 + at + chunk.size());
     return call.bulk(Bytes(chunk));
   });
+  return known ? kOk : call.error(kWrongType);
 }
 
 int bf_loadchunk(Context* context, String** argv, int argc) noexcept {
@@ -635,9 +518,9 @@ int bf_loadchunk(Context* context, String** argv, int argc) noexcept {
   const char* error = nullptr;
   if (key.missing()) {
     if (iterator != 1) return call.error(kNotFound);
-    const Budget budget(context, 0);
+    Budget budget(context, 0);
     const auto install = [&]<class V>(Owned<V> value) {
-      if (value == nullptr || !parse(value->chain, data)) {
+      if (value == nullptr || !parse(value->chain, data, budget)) {
         error = budget.refused() ? kOverLimit : kBadData;
         return;
       }
@@ -654,7 +537,7 @@ int bf_loadchunk(Context* context, String** argv, int argc) noexcept {
       install(Owned<Bloom>(Bloom::make()));
     }
   } else {
-    const bool known = visit(key, [&](const auto& value) {
+    const bool known = visit_chunked(key, [&](const auto& value) {
       if (iterator <= 0 || static_cast<std::uint64_t>(iterator) < data.size()) {
         error = kBadData;
         return;
@@ -670,7 +553,10 @@ int bf_loadchunk(Context* context, String** argv, int argc) noexcept {
     });
     if (!known) error = kWrongType;
   }
-  if (error != nullptr) return call.error(error);
+  if (error != nullptr) {
+    refusals.bad_data += error != kOverLimit && error != kWrongType;
+    return call.error(error);
+  }
   api::ReplicateVerbatim(context);
   call.event("bloom.loadchunk");
   return call.ok();
@@ -683,14 +569,14 @@ int bf_debug(Context* context, String** argv, int argc) noexcept {
   return with_filter(call, key, [&](const auto& value) { debug(call, value.chain); });
 }
 
-// BF.MERGE destination numkeys source [source ..]: the destination becomes the union of itself, if it is there, and of
-// the sources. Missing sources are empty sets.
+// BF.MERGE destination numkeys source [source ..]: the destination becomes the union of the sources and of itself, if
+// it exists. Missing sources are empty sets.
 int bf_merge(Context* context, String** argv, int argc) noexcept {
   const Call call{context, argv, argc};
   long long count = 0;
   if (argc < 4) return call.arity();
   const bool counted = call.integer(2, count) && count >= 1 && count <= argc - 3;
-  // Redis 7.0 routes by asking the command where its keys are; its key specs are for clients.
+  // Redis 7.0 calls the command to find its keys; the key specs are only for clients.
   if (api::IsKeysPositionRequest(context) != 0) {
     api::KeyAtPos(context, 1);
     for (int i = 3; counted && i < 3 + count; ++i) api::KeyAtPos(context, i);

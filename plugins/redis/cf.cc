@@ -1,4 +1,4 @@
-// CF.*: cuckoo filters, as RedisBloom answers.
+// CF.*: cuckoo filters with the replies of RedisBloom.
 #include "redis/batch.h"
 #include "redis/commands.h"
 
@@ -8,7 +8,7 @@ namespace {
 using redisbloom::Added;
 using redisbloom::CuckooChain;
 
-// What a new filter is made of.
+// The numbers of a new filter.
 struct Wish {
   long long capacity = settings.cf_initial_size;
   long long bucket_size = settings.cf_bucket_size;
@@ -36,7 +36,7 @@ Cuckoo* create(const Wish& wish, const Budget& budget, OpenedKey& key, const cha
   return nullptr;
 }
 
-// With all its numbers, whatever the settings of replicas are.
+// With all numbers, so that the settings of replicas do not matter.
 void replicate_new(const Call& call, const Wish& wish) {
   api::Replicate(call.context, "CF.RESERVE", "slclclcl", call.key(), wish.capacity, "BUCKETSIZE", wish.bucket_size,
                  "MAXITERATIONS", wish.max_iterations, "EXPANSION", wish.expansion);
@@ -63,10 +63,12 @@ int add(const Call& call, int first, const Wish& wish, Adding how) {
     replicate_new(call, wish);
   }
   CuckooChain& chain = value->chain;
-  if (chain.filters().size() >= static_cast<std::uint64_t>(settings.cf_max_expansions) && !call.obeyed())
+  if (chain.filters().size() >= static_cast<std::uint64_t>(settings.cf_max_expansions) && !call.obeyed()) {
+    refusals.full += static_cast<std::uint64_t>(call.argc - first);
     return call.error("Maximum expansions reached");
+  }
   if (how.many) call.array(static_cast<std::uint64_t>(call.argc - first));
-  const bool ahead = touch_ahead(chain);
+  const bool ahead = prefetch_ahead(chain);
   Changed changed(call, first);
   in_batches(call, first, chain, [&](int from, auto hashes) {
     if (ahead && hashes.size() > 1)
@@ -75,7 +77,10 @@ int add(const Call& call, int first, const Wish& wish, Adding how) {
       const Added added = how.only_new ? chain.add_new(hashes[i]) : chain.add(hashes[i]);
       changed.note(from + static_cast<int>(i), added == Added::added);
       const bool failed = added == Added::full || added == Added::no_memory;
-      if (!how.many && added == Added::full) {
+      if (added == Added::full) ++refusals.full;
+      if (budget.obeys()) {
+        call.truth(added == Added::added);  // what failed here failed on the primary, and its client was told
+      } else if (!how.many && added == Added::full) {
         call.error("Filter is full");
       } else if (failed && budget.refused()) {
         call.error(kOverLimit);
@@ -103,17 +108,27 @@ int add(const Call& call, int first, const Wish& wish, Adding how) {
   return kOk;
 }
 
+// No upper limit for what a primary or an append-only file says: RedisBloom 2 has none.
+bool capacity_fits(const Call& call, long long capacity, long long bucket_size) noexcept {
+  return capacity >= 2 * bucket_size && (capacity <= kMaxCapacity || call.obeyed());
+}
+
 int insert(const Call& call, Adding how) {
   if (call.argc < 4) return call.arity();
   Wish wish;
+  // RedisBloom reads no more than the first letter of a word. Clients must write words in full.
+  const bool by_letter = call.obeyed();
+  const auto is = [&](int i, std::string_view word) {
+    return by_letter ? call.letter(i, 0) == (word[0] | 32) : call.is(i, word);
+  };
   for (int i = 2; i < call.argc; ++i) {
-    if (call.is(i, "ITEMS")) return i + 1 == call.argc ? call.arity() : add(call, i + 1, wish, how);
-    if (call.is(i, "NOCREATE")) {
+    if (is(i, "ITEMS")) return i + 1 == call.argc ? call.arity() : add(call, i + 1, wish, how);
+    if (is(i, "NOCREATE")) {
       how.create = false;
-    } else if (call.is(i, "CAPACITY")) {
+    } else if (is(i, "CAPACITY")) {
       if (++i == call.argc) return call.arity();
       if (!call.integer(i, wish.capacity)) return call.error("Bad capacity");
-      if (wish.capacity < 2 * settings.cf_bucket_size || wish.capacity > kMostCapacity)
+      if (!capacity_fits(call, wish.capacity, settings.cf_bucket_size))
         return call.error("Capacity must be in the range [cf-bucket-size * 2, 1073741824]");
     } else {
       return call.error("Unknown argument received");
@@ -122,11 +137,16 @@ int insert(const Call& call, Adding how) {
   return call.arity();
 }
 
-// Null and an error told unless the key holds a filter.
+// Null, after an error reply, unless the key holds a cuckoo filter.
 Cuckoo* open_or_tell(const Call& call, const OpenedKey& key) noexcept {
   Cuckoo* const value = key.get<Cuckoo>();
   if (value == nullptr) call.error(key.missing() ? kNotFound : kWrongType);
   return value;
+}
+
+int bad_data(const Call& call, const char* text) noexcept {
+  ++refusals.bad_data;
+  return call.error(text);
 }
 
 }  // namespace
@@ -144,23 +164,24 @@ int cf_reserve(Context* context, String** argv, int argc) noexcept {
     const char* not_a_number;
     const char* out_of_range;
   };
-  // Checked in this order, whatever theirs is.
+  // Checked in this order, whatever their order in the command. An option may stand anywhere after the capacity; the
+  // first one counts.
   const Option options[] = {
       {"MAXITERATIONS", &wish.max_iterations, 1, 65535, "Couldn't parse MAXITERATIONS",
        "MAXITERATIONS: value must be in the range [1, 65535]"},
       {"BUCKETSIZE", &wish.bucket_size, 1, 255, "Couldn't parse BUCKETSIZE",
        "BUCKETSIZE: value must be in the range [1, 255]"},
-      {"EXPANSION", &wish.expansion, 0, kMostExpansion, "Couldn't parse EXPANSION",
+      {"EXPANSION", &wish.expansion, 0, kMaxExpansion, "Couldn't parse EXPANSION",
        "EXPANSION: value must be in the range [0, 32768]"},
   };
   for (const Option& option : options) {
-    for (int i = 3; i < argc; i += 2) {
-      if (!call.is(i, option.name)) continue;
-      if (!call.integer(i + 1, *option.value)) return call.error(option.not_a_number);
-      if (*option.value < option.least || *option.value > option.most) return call.error(option.out_of_range);
-    }
+    int i = 3;
+    while (i < argc && !call.is(i, option.name)) ++i;
+    if (i == argc) continue;
+    if (i + 1 == argc || !call.integer(i + 1, *option.value)) return call.error(option.not_a_number);
+    if (*option.value < option.least || *option.value > option.most) return call.error(option.out_of_range);
   }
-  if (wish.capacity < 2 * wish.bucket_size || wish.capacity > kMostCapacity)
+  if (!capacity_fits(call, wish.capacity, wish.bucket_size))
     return call.error("Capacity must be in the range [2 * BUCKETSIZE, 1073741824]");
 
   OpenedKey key(call, kReadKey | kWriteKey);
@@ -291,12 +312,15 @@ int cf_loadchunk(Context* context, String** argv, int argc) noexcept {
   OpenedKey key(call, kReadKey | kWriteKey);
   if (iterator == 1) {
     if (!key.missing()) return call.error(key.get<Cuckoo>() != nullptr ? kExists : kWrongType);
-    if (data.size() != CuckooChain::kHeaderBytes) return call.error("Invalid header");
+    if (data.size() != CuckooChain::kHeaderBytes) return bad_data(call, "Invalid header");
     Budget budget(context, 0);
     Owned<Cuckoo> value(Cuckoo::make());
     if (value == nullptr) return call.error(kNoMemoryToCreate);
     const auto filters = CuckooChain::parse_header(data, "header", value->chain);
-    if (!filters) return call.error("Couldn't create filter!");
+    if (!filters) return bad_data(call, "Couldn't create filter!");
+    Need need;
+    for (std::uint64_t i = 0; i < *filters; ++i) need.add(value->chain.bytes_of(i));
+    if (!budget.reserve(need)) return call.error(kOverLimit);
     for (std::uint64_t i = 0; i < *filters; ++i)
       if (!value->chain.append()) return call.error(budget.refused() ? kOverLimit : "Couldn't create filter!");
     value->settle();
@@ -307,7 +331,7 @@ int cf_loadchunk(Context* context, String** argv, int argc) noexcept {
     const auto end = static_cast<std::uint64_t>(iterator) - 1;
     const auto table = iterator < 0 || data.empty() || data.size() > end ? std::span<std::byte>()
                                                                          : value->chain.from(end - data.size());
-    if (table.empty() || data.size() > table.size()) return call.error("Couldn't load chunk!");
+    if (table.empty() || data.size() > table.size()) return bad_data(call, "Couldn't load chunk!");
     std::copy(data.begin(), data.end(), table.begin());
   }
   api::ReplicateVerbatim(context);

@@ -1,4 +1,4 @@
-// The commands, by what they do; commands.cc has the table of them.
+// The functions of all commands; commands.cc has the table.
 #pragma once
 #include "redis/redis_api.h"
 
@@ -13,6 +13,7 @@ int bf_exists(Context*, String**, int) noexcept;
 int bf_mexists(Context*, String**, int) noexcept;
 int bf_info(Context*, String**, int) noexcept;
 int bf_insert(Context*, String**, int) noexcept;
+int bf_load(Context*, String**, int) noexcept;
 int bf_loadchunk(Context*, String**, int) noexcept;
 int bf_merge(Context*, String**, int) noexcept;
 int bf_reserve(Context*, String**, int) noexcept;

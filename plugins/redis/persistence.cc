@@ -1,5 +1,5 @@
-// What becomes of values outside of commands: RDB files, the log, COPY, DEBUG DIGEST, MEMORY USAGE, lazy free,
-// defragmentation. One template over the types; the bytes are those of format/redisbloom.h.
+// The callbacks of the types: RDB files, append-only files, COPY, DEBUG DIGEST, MEMORY USAGE, lazy freeing and
+// defragmentation. One template over the types; redisbloom/redisbloom.h and valkey_bloom.h describe the bytes.
 #include <algorithm>
 
 #include "redis/values.h"
@@ -12,10 +12,10 @@ using redisbloom::BloomChain;
 using redisbloom::CuckooChain;
 using redisbloom::LineChain;
 
-// The server's stream as load() wants it. Strings come in memory of the server's allocator: they become the tables.
+// The server's stream, as load() reads it. Strings arrive in memory of the server's allocator and become the tables.
 class Loader {
  public:
-  explicit Loader(Io* io) noexcept : io_(io) {}
+  Loader(Io* io, Budget& budget) noexcept : io_(io), budget_(budget) {}
   std::uint64_t number() noexcept { return failed() ? 0 : api::LoadUnsigned(io_); }
   double real() noexcept { return failed() ? 0 : api::LoadDouble(io_); }
   Block block() noexcept {
@@ -24,13 +24,17 @@ class Loader {
     char* const at = api::LoadStringBuffer(io_, &size);
     if (at != nullptr && size == 0) api::Free(at);
     if (at == nullptr || size == 0) return {};
-    return {reinterpret_cast<std::byte*>(at), size};
+    const Block block{reinterpret_cast<std::byte*>(at), size};
+    if (budget_.accepts(size)) return block;
+    give(block);
+    return {};
   }
   void give(Block block) noexcept { kServer.give(block.at); }
   bool failed() const noexcept { return api::IsIOError(io_) != 0; }
 
  private:
   Io* io_;
+  Budget& budget_;
 };
 
 class Saver {
@@ -68,6 +72,52 @@ struct Names<WindowFilter> {
   static constexpr const char* load_chunk = "BF.LOADCHUNK";
 };
 
+template <>
+struct Names<ValkeyFilter> {
+  static constexpr const char* type = "bloomfltr";
+};
+
+// valkey-bloom's, see valkey_bloom.h.
+Result<void> load(Loader& in, std::string_view format, int encoding, ValkeyFilter& filter) {
+  using format::bad;
+  if (encoding != ValkeyFilter::kEncoding) return bad(Errc::bad_version, format, "encoding ", encoding);
+  const std::uint64_t count = in.number();
+  const std::uint64_t expansion = in.number();
+  filter.rate = in.real();
+  filter.tightening = in.real();
+  filter.random_seed = in.number() == 1;
+  if (in.failed()) return bad(Errc::truncated, format, "ends in its first numbers");
+  if (count == 0 || count > ValkeyFilter::kMaxLinks) return bad(Errc::bad_parameter, format, count, " links");
+  if (expansion > UINT32_MAX) return bad(Errc::bad_parameter, format, "expansion ", expansion);
+  if (const char* const wrong = filter.check_numbers()) return bad(Errc::bad_parameter, format, wrong);
+  filter.expansion = static_cast<std::uint32_t>(expansion);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    ValkeyFilter::Link link;
+    link.capacity = in.number();
+    link.items = i + 1 == count ? in.number() : link.capacity;
+    const Block block = in.block();
+    if (block.at == nullptr) return bad(Errc::truncated, format, "no block for link ", i);
+    if (!filter.parse_block({block.at, block.size}, link)) {
+      in.give(block);
+      return bad(Errc::bad_parameter, format, "the block of link ", i);
+    }
+    if (!filter.append(link, block.at)) return bad(Errc::full, format, "no memory for ", i + 1, " links");
+  }
+  return {};
+}
+void save(Saver& out, const ValkeyFilter& filter) {
+  out.number(filter.links().size());
+  out.number(filter.expansion);
+  out.real(filter.rate);
+  out.real(filter.tightening);
+  out.number(filter.random_seed ? 1 : 0);
+  for (const ValkeyFilter::Link& link : filter.links()) {
+    out.number(link.capacity);
+    if (&link == &filter.newest()) out.number(link.items);
+    out.block({link.block, link.block_bytes()});
+  }
+}
+
 // A window: its header and its table.
 Result<void> load(Loader& in, std::string_view format, int encoding, WindowFilter& filter) {
   using format::bad;
@@ -97,12 +147,17 @@ std::uint64_t tables(const redisbloom::Chain<L>& chain) noexcept {
 }
 std::uint64_t tables(const CuckooChain& chain) noexcept { return chain.filters().size(); }
 std::uint64_t tables(const WindowFilter&) noexcept { return 1; }
+std::uint64_t tables(const ValkeyFilter& filter) noexcept { return filter.links().size(); }
 template <class L, class Move>
 void move_list(redisbloom::Chain<L>& chain, Move move) noexcept {
   chain.move_links(move);
 }
 template <class Move>
 void move_list(WindowFilter&, Move) noexcept {}
+template <class Move>
+void move_list(ValkeyFilter& filter, Move move) noexcept {
+  filter.move_links(move);
+}
 template <class Move>
 void move_list(CuckooChain& chain, Move move) noexcept {
   chain.move_filters(move);
@@ -111,12 +166,14 @@ void move_list(CuckooChain& chain, Move move) noexcept {
 template <class Chain>
 void* rdb_load(Io* io, int encoding) noexcept {
   using V = Value<Chain>;
+  Budget budget(nullptr, 0);  // RESTORE is limited; RDB files and what a primary sends are not
   Owned<V> value(V::make());
   if (value == nullptr) return nullptr;
-  Loader in(io);
+  Loader in(io, budget);
   using redisbloom::load;
   if (const auto loaded = load(in, Names<Chain>::type, encoding, value->chain); !loaded) {
-    api::Log(nullptr, "warning", "%s", loaded.error().detail.c_str());
+    refusals.bad_data += !budget.refused();
+    api::Log(nullptr, "warning", "%s", budget.refused() ? kOverLimit : loaded.error().detail.c_str());
     return nullptr;
   }
   value->settle();
@@ -130,7 +187,7 @@ void rdb_save(Io* io, void* at) noexcept {
   save(out, static_cast<Value<Chain>*>(at)->chain);
 }
 
-// The tables of a filter that was just made are zero, so chunks that are need not be told.
+// The tables of a new filter are zero, so chunks of zeros are left out.
 template <class Chain>
 void aof_rewrite(Io* io, String* key, void* at) noexcept {
   const Chain& chain = static_cast<Value<Chain>*>(at)->chain;
@@ -146,6 +203,12 @@ void aof_rewrite(Io* io, String* key, void* at) noexcept {
     api::EmitAOF(io, command, "slb", key, static_cast<long long>(1 + from), reinterpret_cast<const char*>(chunk.data()),
                  chunk.size());
   }
+}
+
+template <>
+void aof_rewrite<ValkeyFilter>(Io* io, String* key, void* at) noexcept {
+  const redisbloom::Buffer data = static_cast<Valkey*>(at)->chain.encode();
+  api::EmitAOF(io, "BF.LOAD", "sb", key, reinterpret_cast<const char*>(data.data()), data.size());
 }
 
 template <class Chain>
@@ -172,7 +235,7 @@ void free_value(void* at) noexcept {
   Value<Chain>::destroy(static_cast<Value<Chain>*>(at));
 }
 
-// More than 64 is freed by another thread: a page each.
+// Above 64 the server frees in another thread: count pages.
 template <class Chain>
 std::size_t free_effort(String*, const void* at) noexcept {
   const Chain& chain = static_cast<const Value<Chain>*>(at)->chain;
@@ -182,16 +245,19 @@ std::size_t free_effort(String*, const void* at) noexcept {
 template <class Chain>
 void* copy(String*, String*, const void* at) noexcept {
   using V = Value<Chain>;
-  Owned<V> twin(V::make());
-  if (twin == nullptr || !static_cast<const V*>(at)->chain.copy_to(twin->chain)) return nullptr;
+  const Chain& chain = static_cast<const V*>(at)->chain;
+  Budget budget(nullptr, 0);
+  Owned<V> twin(budget.reserve(tables_of(chain)) ? V::make() : nullptr);
+  if (twin == nullptr || !chain.copy_to(twin->chain)) return nullptr;
   twin->settle();
   return twin.release();
 }
 
-// One table at a time, the cursor counts them, so that a call stays short; one at least, so that it comes to an end.
+// The cursor counts tables. A call moves one at least, so that it comes to an end, and stops when its time is up.
 template <class Chain>
 int defrag(DefragContext* context, String*, void** at) noexcept {
   using V = Value<Chain>;
+  if (std::is_same_v<Chain, ValkeyFilter> && !settings.bloom_defrag_enabled) return 0;
   const auto move = [&](std::byte* block) {
     auto* const now = static_cast<std::byte*>(api::DefragAlloc(context, block));
     V::totals.moved += now != nullptr;
@@ -225,7 +291,9 @@ bool create(Context* context) noexcept {
                       .free_effort = free_effort<Chain>,
                       .copy = copy<Chain>,
                       .defrag = defrag<Chain>};
-  Value<Chain>::type = api::CreateDataType(context, Names<Chain>::type, redisbloom::kEncoding, &methods);
+  constexpr bool kValkey = std::is_same_v<Chain, ValkeyFilter>;
+  Value<Chain>::type = api::CreateDataType(context, Names<Chain>::type,
+                                           kValkey ? ValkeyFilter::kEncoding : redisbloom::kEncoding, &methods);
   return Value<Chain>::type != nullptr;
 }
 
@@ -233,7 +301,7 @@ bool create(Context* context) noexcept {
 
 bool create_types(Context* context) noexcept {
   return create<BloomChain>(context) && create<CuckooChain>(context) && create<LineChain>(context) &&
-         create<WindowFilter>(context);
+         create<WindowFilter>(context) && create<ValkeyFilter>(context);
 }
 
 }  // namespace perhaps::redis

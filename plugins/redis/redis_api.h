@@ -1,8 +1,8 @@
 // The module interface of Redis and Valkey, as far as this module uses it.
 //
 // A server calls RedisModule_OnLoad(context, argv, argc). The first word of the context is the address of a function
-// that finds all others by name; one that a server does not have stays null. Functions are only ever added, and structs
-// that may grow carry a version, so what is written here holds for every server since 7.0.
+// that finds all others by name; a function that the server does not have stays null. Functions are only ever added,
+// and structs that may grow carry a version, so what is written here holds for every server since 7.0.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -29,9 +29,9 @@ inline constexpr int kWriteKey = 1 << 1;
 inline constexpr int kEmptyKey = 0;
 inline constexpr int kModuleKey = 6;
 
-// Of a context.
+// Flags of a context.
 inline constexpr int kReplica = 1 << 3;
-inline constexpr int kReplicated = 1 << 12;  // the command came from the primary or from the log
+inline constexpr int kReplicated = 1 << 12;  // the command came from the primary
 inline constexpr int kLoading = 1 << 13;
 inline constexpr int kResp3 = 1 << 22;
 
@@ -148,6 +148,7 @@ using ConfigApply = int (*)(Context*, void*, String** error);
   F(GetServerVersion, int, ())                                                                            \
   F(Log, void, (Context*, const char*, const char*, ...))                                                 \
   F(Alloc, void*, (std::size_t))                                                                          \
+  F(Calloc, void*, (std::size_t, std::size_t))                                                            \
   F(Free, void, (void*))                                                                                  \
   F(TryAlloc, void*, (std::size_t))                                                                       \
   F(TryCalloc, void*, (std::size_t, std::size_t))                                                         \
@@ -208,8 +209,10 @@ using ConfigApply = int (*)(Context*, void*, String** error);
   F(RegisterInfoFunc, int, (Context*, void (*)(InfoContext*, int)))                                       \
   F(InfoAddSection, int, (InfoContext*, const char*))                                                     \
   F(InfoAddFieldULongLong, int, (InfoContext*, const char*, unsigned long long))                          \
+  F(InfoAddFieldDouble, int, (InfoContext*, const char*, double))                                         \
   F(GetServerInfo, ServerInfo*, (Context*, const char*))                                                  \
   F(FreeServerInfo, void, (Context*, ServerInfo*))                                                        \
+  F(ServerInfoGetFieldC, const char*, (ServerInfo*, const char*))                                         \
   F(ServerInfoGetFieldUnsigned, unsigned long long, (ServerInfo*, const char*, int*))
 
 namespace api {
@@ -217,7 +220,7 @@ namespace api {
 PERHAPS_REDIS_FUNCTIONS(PERHAPS_REDIS_DECLARE)
 #undef PERHAPS_REDIS_DECLARE
 
-// Once, first of all.
+// Call this once, before anything else.
 inline void bind(Context* context) noexcept {
   using Find = int (*)(const char*, void**);
   const auto find = *reinterpret_cast<Find*>(context);

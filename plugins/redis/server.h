@@ -1,19 +1,19 @@
-// What every command needs of the server: memory with a limit, settings, totals, arguments and replies.
+// What every command needs: settings, totals, arguments and replies.
 #pragma once
 #include <atomic>
 #include <string>
 #include <string_view>
 
-#include "format/redisbloom.h"
-#include "redis/redis_api.h"
+#include "redis/budget.h"
 
 namespace perhaps::redis {
 
 // ------------------------------------------------------------------------------------------------------- settings
 
-inline constexpr long long kMostCapacity = 1 << 30;
-inline constexpr long long kMostExpansion = 32768;
-inline constexpr double kMostRate = 0.25;  // higher ones are taken for it
+// What clients may ask for. A primary or an append-only file of RedisBloom 2 may say more, and is obeyed.
+inline constexpr long long kMaxCapacity = 1 << 30;
+inline constexpr long long kMaxExpansion = 32768;
+inline constexpr double kMaxRate = 0.25;  // higher rates are capped
 
 struct Settings {
   double bf_error_rate = 0.01;
@@ -24,40 +24,25 @@ struct Settings {
   long long cf_max_iterations = 20;
   long long cf_expansion_factor = 1;
   long long cf_max_expansions = 32;
-  long long bf_max_bytes_per_key = 0;  // 0: what is free under maxmemory, or of the machine
-  long long bf_clock = 0;              // not 0: the time in milliseconds, so that a test need not wait for it
-  bool prefetch = true;                // off: items one by one, only to measure what batches are worth
+  long long bf_max_bytes_per_key = 0;  // 0: only the limits of the server (budget.h)
+  long long bf_replay_version = 2;     // of the RedisBloom that wrote the stream: 8 caps rates, 2 does not
+  bool valkey = false;                 // bf-compat valkey: make valkey-bloom's filters and reply as it does
+  // valkey-bloom's own, in force with bf-compat valkey.
+  long long bloom_capacity = 100;
+  long long bloom_expansion = 2;
+  double bloom_fp_rate = 0.01;
+  double bloom_tightening_ratio = 0.5;
+  long long bloom_memory_usage_limit = 128 << 20;
+  bool bloom_use_random_seed = true;
+  bool bloom_defrag_enabled = true;
+  bool prefetch = true;  // off: items one by one, to measure what batches gain
 };
 inline Settings settings;
 
-// From the arguments of `loadmodule` and from CONFIG. False: refuse to load; the log says why.
-bool load_settings(Context* context, String** argv, int argc) noexcept;
-
-// --------------------------------------------------------------------------------------------------------- memory
-
-// The server's allocator, so that maxmemory, MEMORY USAGE, INFO and defragmentation see every table.
-extern const redisbloom::Memory kServer;
-
-// While it lives, kServer gives a key no more than it may have: what a client asks for must not take the server down.
-// What is loaded, replicated or read from the log was accepted before.
-class Budget {
- public:
-  Budget(Context* context, std::uint64_t bytes_in_use) noexcept;
-  ~Budget();
-  Budget(const Budget&) = delete;
-  Budget& operator=(const Budget&) = delete;
-
-  bool refused() const noexcept { return refused_; }
-  std::uint64_t left() const noexcept;
-  bool grants(std::uint64_t bytes) noexcept;
-
- private:
-  Context* context_;
-  std::uint64_t in_use_;
-  bool refused_ = false;
-};
-
-inline constexpr const char* kOverLimit = "ERR operation exceeds bloom object memory limit";
+// From the arguments of `loadmodule`, then from the configuration file and CONFIG SET. False: refuse to load; the log
+// says why.
+bool read_arguments(Context* context, String** argv, int argc) noexcept;
+bool register_settings(Context* context) noexcept;
 
 // --------------------------------------------------------------------------------------------------------- totals
 
@@ -67,13 +52,16 @@ struct Share {
   std::uint64_t filters = 0;
   std::uint64_t items = 0;
   std::uint64_t capacity = 0;
+  std::uint64_t rate = 0;  // estimated false-positive rate, in units of 2^-32: a sum of them must come back to 0
+
+  static constexpr double kRateUnit = 0x1p-32;
 };
 
-// Of a type. Values are freed by another thread.
+// The totals of a type. Atomic, because another thread frees values.
 struct Totals {
-  std::atomic<std::uint64_t> objects{0}, bytes{0}, filters{0}, items{0}, capacity{0}, moved{0};
+  std::atomic<std::uint64_t> objects{0}, bytes{0}, filters{0}, items{0}, capacity{0}, rate{0}, growths{0}, moved{0};
   void replace(const Share& before, const Share& now) noexcept {
-    // Most changes are of the items only, and each costs a locked instruction.
+    // Most changes concern the items only, and each addition costs a locked instruction.
     const auto add = [](std::atomic<std::uint64_t>& to, std::uint64_t difference) {
       if (difference != 0) to.fetch_add(difference, std::memory_order_relaxed);
     };
@@ -81,12 +69,23 @@ struct Totals {
     add(filters, now.filters - before.filters);
     add(items, now.items - before.items);
     add(capacity, now.capacity - before.capacity);
+    add(rate, now.rate - before.rate);
+    if (before.filters != 0 && now.filters > before.filters) add(growths, now.filters - before.filters);
   }
 };
 
+// What was refused, of all types.
+struct Refusals {
+  std::atomic<std::uint64_t> over_limit{0};  // by a memory limit (budget.h)
+  std::atomic<std::uint64_t> no_memory{0};   // by the allocator
+  std::atomic<std::uint64_t> full{0};        // items for a filter that may not grow
+  std::atomic<std::uint64_t> bad_data{0};    // headers, chunks and dumps
+};
+inline Refusals refusals;
+
 // ---------------------------------------------------------------------------------------------- arguments, replies
 
-// One command being carried out.
+// One command that is being executed.
 struct Call {
   Context* context;
   String** argv;
@@ -98,12 +97,14 @@ struct Call {
     return {reinterpret_cast<const std::byte*>(text), size};
   }
   bool is(int i, std::string_view upper_case) const noexcept;
+  // Letter `at` of word i, in lower case; 0 past its end.
+  char letter(int i, std::size_t at) const noexcept;
   bool integer(int i, long long& value) const noexcept { return api::StringToLongLong(argv[i], &value) == kOk; }
   bool real(int i, double& value) const noexcept { return api::StringToDouble(argv[i], &value) == kOk; }
   String* key() const noexcept { return argv[1]; }
 
   bool resp3() const noexcept { return (api::GetContextFlags(context) & kResp3) != 0; }
-  // The command came from a primary or from the log: its limits were checked there.
+  // The command came from a primary or from the append-only file. It was accepted there, so it is carried out.
   bool obeyed() const noexcept { return (api::GetContextFlags(context) & (kReplicated | kLoading)) != 0; }
 
   int arity() const noexcept { return api::WrongArity(context); }
@@ -114,8 +115,10 @@ struct Call {
   }
   int signed_number(long long value) const noexcept { return api::ReplyWithLongLong(context, value); }
   int real(double value) const noexcept { return api::ReplyWithDouble(context, value); }
-  // A boolean in RESP3, 0 or 1 in RESP2.
-  int truth(bool value) const noexcept { return api::ReplyWithBool(context, value); }
+  // A boolean in RESP3, 0 or 1 in RESP2 and from valkey-bloom.
+  int truth(bool value) const noexcept {
+    return settings.valkey ? signed_number(value) : api::ReplyWithBool(context, value);
+  }
   int array(std::uint64_t size) const noexcept { return api::ReplyWithArray(context, static_cast<long>(size)); }
   int map(long size) const noexcept { return api::ReplyWithMap(context, size); }
   int null() const noexcept { return api::ReplyWithNull(context); }
@@ -136,7 +139,7 @@ inline constexpr const char* kNotFound = "ERR not found";
 inline constexpr const char* kExists = "ERR item exists";
 inline constexpr const char* kNoMemoryToCreate = "ERR Insufficient memory to create filter";
 
-// An open key, closed with this.
+// An open key, closed by the destructor.
 class OpenedKey {
  public:
   OpenedKey(Context* context, String* name, int mode) noexcept : key_(api::OpenKey(context, name, mode)) {}
@@ -162,7 +165,7 @@ class OpenedKey {
   Key* key_;
 };
 
-// Shortest text that reads back as the same number.
+// The shortest text that reads back as the same number.
 std::string text_of(double value);
 
 }  // namespace perhaps::redis

@@ -1,15 +1,16 @@
 // A filter that forgets: type perhapsWF, over the library's window (window.h).
 //
-// By items: the last `window` insertions are remembered, at most 8/7 as many. By time: `window` seconds, at most 8/7 as
-// long. Only a primary reads a clock. That a generation began is told when it is written to, and replicated and logged
-// as BF.ADVANCE with the time. A primary that is asked leaves out what has gone by since; a replica answers by what it
-// was told.
+// By items: it remembers the last `window` insertions, and at most 8/7 as many. By time: `window` seconds, and at most
+// 8/7 as long. Only a primary reads the clock. A write on a primary begins the generations that are due, and replicates
+// and logs that as BF.ADVANCE with the time. A query on a primary ignores what has expired since; a query on a replica
+// answers from what the primary last wrote.
 //
 //   header  "perhapsW" | u64 lines, rows, probes, step, by_time, capacity | f64 rate      all little-endian
-//   table   as window.h lays it out: 128 bytes with the generations, then the lines
+//   table   as window.h lays it out: 128 bytes with the generations, then the lines. Its 48 zero bytes hold u48
+//           items[8]: the items that were last added in generation g, at g mod 8. Their sum is BF.CARD.
 #pragma once
-#include "format/redisbloom.h"
 #include "perhaps/window.h"
+#include "redisbloom/redisbloom.h"
 
 namespace perhaps::redis {
 
@@ -45,21 +46,26 @@ class WindowFilter {
     return at < shape.bytes() ? std::span(table_ + at, shape.bytes() - at) : std::span<std::byte>();
   }
   bool by_time() const noexcept { return shape.by_time != 0; }
-  // Of the eight generations; one that came twice counts twice.
+  // In the eight generations, each item once.
   std::uint64_t items() const noexcept {
     std::uint64_t total = 0;
-    for (std::size_t i = 0; i < WindowShape::kRemembered; ++i) total += word(WindowLayout::kInserted + 8 * i);
+    for (std::uint64_t g = 0; g < WindowShape::kRemembered; ++g) total += items_in(g);
     return total;
   }
+  // Insertions into the present generation, and which one it is.
+  std::uint64_t inserted() const noexcept { return word(WindowLayout::kInserted + 8 * (generation() % 8)); }
+  std::uint64_t generation() const noexcept { return word(WindowLayout::kGeneration); }
   double fpr() const { return state_of(shape, {table_, shape.bytes()}).fpr; }
 
   // True if generations began. Time does not go back.
   bool advance(std::uint64_t milliseconds) noexcept {
-    const std::uint64_t before = word(WindowLayout::kEpoch);
-    detail::window_advance(shape, table_, milliseconds);
-    return word(WindowLayout::kEpoch) != before;
+    const std::uint64_t epoch = word(WindowLayout::kEpoch);
+    const std::uint64_t before = generation();
+    WindowLayout::advance(shape, table_, milliseconds);
+    begin_items(before);
+    return word(WindowLayout::kEpoch) != epoch;
   }
-  // Generations that have gone by unnoticed at this time.
+  // Generations that have expired by this time but were not yet told to the filter.
   std::uint64_t late(std::uint64_t milliseconds) const noexcept {
     const std::uint64_t epoch = milliseconds / shape.step;
     return by_time() && epoch > word(WindowLayout::kEpoch) ? epoch - word(WindowLayout::kEpoch) : 0;
@@ -69,15 +75,24 @@ class WindowFilter {
   bool may_contain(Hash h, std::uint64_t late = 0) const noexcept {
     if (late >= WindowShape::kRemembered) return false;
     std::uint32_t seen = WindowLayout::seen(shape, table_, h);
-    // The oldest `late` of the eight have gone by: generation g is bit g mod 8.
-    const std::uint64_t generation = word(WindowLayout::kGeneration);
-    for (std::uint64_t i = 0; i < late; ++i) seen &= ~(1u << (generation + 1 + i) % 8);
+    // The oldest `late` of the eight have expired: generation g is bit g mod 8.
+    for (std::uint64_t i = 0; i < late; ++i) seen &= ~(1u << (generation() + 1 + i) % 8);
     return seen != 0;
   }
   void prefetch(Hash h) const noexcept { WindowLayout::prefetch(shape, table_, h); }
   redisbloom::Added add(Hash h) noexcept {
-    return WindowLayout::insert(shape, table_, h) == Inserted::added ? redisbloom::Added::added
-                                                                     : redisbloom::Added::present;
+    const std::uint32_t seen = WindowLayout::seen(shape, table_, h);
+    const std::uint64_t before = generation();
+    const bool added = WindowLayout::insert(shape, table_, h) == Inserted::added;
+    begin_items(before);
+    if (!added) {
+      // It was counted in the newest generation that has it, and now belongs to the present one.
+      std::uint64_t last = before;
+      for (int age = 1; age < 8 && (seen >> last % 8 & 1) == 0; ++age) --last;
+      set_items(last, items_in(last) - (items_in(last) != 0));
+    }
+    set_items(generation(), items_in(generation()) + 1);
+    return added ? redisbloom::Added::added : redisbloom::Added::present;
   }
 
   template <class Move>
@@ -106,6 +121,25 @@ class WindowFilter {
   }
 
  private:
+  static constexpr std::size_t kItems = 16;
+  static constexpr std::size_t kItemsBytes = 6;
+
+  std::byte* items_at(std::uint64_t generation) const noexcept {
+    return table_ + kItems + kItemsBytes * (generation % 8);
+  }
+  std::uint64_t items_in(std::uint64_t generation) const noexcept {
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < kItemsBytes; ++i)
+      count |= std::to_integer<std::uint64_t>(items_at(generation)[i]) << 8 * i;
+    return count;
+  }
+  void set_items(std::uint64_t generation, std::uint64_t count) noexcept {
+    for (std::size_t i = 0; i < kItemsBytes; ++i) items_at(generation)[i] = static_cast<std::byte>(count >> 8 * i);
+  }
+  // The generations after `before` have begun: they have no items yet.
+  void begin_items(std::uint64_t before) noexcept {
+    for (std::uint64_t g = before; g != generation();) set_items(++g, 0);
+  }
   std::uint64_t word(std::size_t at) const noexcept { return detail::load<std::uint64_t>(table_ + at); }
 
   const redisbloom::Memory* memory_;

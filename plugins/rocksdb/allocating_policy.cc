@@ -4,15 +4,15 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "format/rocksdb.h"
-#include "perhaps/allocate.h"
+#include "perhaps/engine/allocate.h"
+#include "perhaps/format/rocksdb.h"
 #include "policy_names.h"
 
 namespace perhaps::rocksdb {
 namespace {
 
-constexpr double kLeastBits = 1;  // RocksDB rounds up to it
-constexpr double kMostBits = 60;
+constexpr double kMinBits = 1;  // RocksDB rounds up to it
+constexpr double kMaxBits = 60;
 
 // Of f, which falls, where it is `wanted`.
 template <class F>
@@ -26,9 +26,9 @@ double where(F f, double wanted, double low, double high) {
 
 LevelPlan plan_of(double fpr, bool ribbon) {
   LevelPlan level{.ribbon = ribbon};
-  if (fpr > format::rocksdb::bloom_fpr(kLeastBits)) return level;
+  if (fpr > format::rocksdb::bloom_fpr(kMinBits)) return level;
   // To the thousandth, as RocksDB does.
-  level.bloom_bits = std::round(1000 * where(format::rocksdb::bloom_fpr, fpr, kLeastBits, kMostBits)) / 1000;
+  level.bloom_bits = std::round(1000 * where(format::rocksdb::bloom_fpr, fpr, kMinBits, kMaxBits)) / 1000;
   level.fpr = format::rocksdb::bloom_fpr(level.bloom_bits);
   level.bits_per_key = ribbon ? format::rocksdb::ribbon_bits_per_key(level.bloom_bits) : level.bloom_bits;
   return level;
@@ -85,7 +85,7 @@ std::vector<LevelPlan> plan_levels(const Budget& budget) {
   for (std::size_t i = 0; i < budget.keys.size(); ++i) {
     tree.push_back({.keys = budget.keys[i],
                     .cost = i == 0 ? budget.level0_tables : 1,
-                    .family = i < budget.ribbon_from ? "line" : "ribbon"});
+                    .family = i < budget.ribbon_from ? Kind::line : Kind::ribbon});
   }
   const auto levels = LevelBudget::over(std::move(tree));
   assert(levels);

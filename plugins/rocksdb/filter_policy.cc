@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "filter_bits.h"
-#include "format/rocksdb.h"
-#include "perhaps/packed.h"
+#include "perhaps/engine/packed.h"
+#include "perhaps/format/rocksdb.h"
 #include "policy_names.h"
 
 namespace perhaps::rocksdb {
@@ -69,9 +69,9 @@ struct Compatible {
   class Keys {
    public:
     Keys(const Options& options, std::uint32_t format_version)
-        : builder_(format_version < 5           ? format::rocksdb::Builder::Kind::legacy
-                   : options.family == "ribbon" ? format::rocksdb::Builder::Kind::ribbon
-                                                : format::rocksdb::Builder::Kind::fast_local,
+        : builder_(format_version < 5               ? format::rocksdb::Builder::Kind::legacy
+                   : options.family == Kind::ribbon ? format::rocksdb::Builder::Kind::ribbon
+                                                    : format::rocksdb::Builder::Kind::fast_local,
                    options.bits_per_key) {}
     void add(Bytes key) { builder_.add(key); }
     std::size_t size() const noexcept { return builder_.keys(); }
@@ -101,7 +101,7 @@ struct Compatible {
   };
 };
 
-template <class Kind>
+template <class Form>
 class Builder final : public FilterBitsBuilder {
  public:
   Builder(const Options& options, std::uint32_t format_version)
@@ -129,13 +129,13 @@ class Builder final : public FilterBitsBuilder {
   }
 
  private:
-  using Keys = typename Kind::Keys;
+  using Keys = typename Form::Keys;
   Options options_;  // a copy: the policy may be gone before the builder
   std::uint32_t format_version_;
   Keys keys_;
 };
 
-template <class Kind>
+template <class Form>
 class Reader final : public FilterBitsReader {
  public:
   explicit Reader(Bytes bytes) : filter_(bytes) {}
@@ -155,25 +155,25 @@ class Reader final : public FilterBitsReader {
   }
 
  private:
-  typename Kind::Filter filter_;
+  typename Form::Filter filter_;
 };
 
-template <class Kind>
+template <class Form>
 class Policy final : public ::rocksdb::FilterPolicy {
  public:
   explicit Policy(const Options& options) : options_(options) {}
 
   const char* Name() const override { return kPolicyName; }
-  const char* CompatibilityName() const override { return Kind::kName; }
+  const char* CompatibilityName() const override { return Form::kName; }
   // What an OPTIONS file says of it.
   std::string GetId() const override { return id_of(options_); }
 
   FilterBitsBuilder* GetBuilderWithContext(const FilterBuildingContext& context) const override {
     if (options_.compatible && options_.bits_per_key < 0.5) return nullptr;
-    return new Builder<Kind>(options_, context.table_options.format_version);
+    return new Builder<Form>(options_, context.table_options.format_version);
   }
   FilterBitsReader* GetFilterBitsReader(const Slice& contents) const override {
-    return new Reader<Kind>(bytes_in(contents));
+    return new Reader<Form>(bytes_in(contents));
   }
 
  private:

@@ -1,14 +1,15 @@
 // Filters of this library for RocksDB.
 //
-//   table_options.filter_policy = perhaps::rocksdb::new_filter_policy();             // ours, 10 bits a key
+//   table_options.filter_policy = perhaps::rocksdb::new_filter_policy();             // ours, 10 bits per key
 //   table_options.filter_policy = perhaps::rocksdb::new_allocating_policy(budget);   // RocksDB's own, level by level
 //
 // Our filters serve whole and partitioned filter blocks, keys and prefixes, Get and MultiGet. They have a name of their
-// own: a stock RocksDB ignores them, and reads the same database correctly without. Each says what it is, so family
-// and bits_per_key may change from one opening of the database to the next. What is damaged answers *perhaps*.
+// own: a stock RocksDB ignores them, and reads the same database correctly without them. Each says what it is, so
+// family and bits_per_key may change from one opening of the database to the next. A damaged filter answers *perhaps*.
 //
-// The default family is "dense" (packed.h): a ribbon, but for small pieces. Beside RocksDB's FastLocalBloom, in its
-// bytes, 10 bits a key (the databases of `perhaps bench lsm` with 5e5 keys; bare probes in batches of 32):
+// The default family is Kind::dense (packed.h), which is a ribbon except in small pieces. Compared with RocksDB's
+// FastLocalBloom in the same bytes, 10 bits per key (the databases of `perhaps bench lsm` with 5e5 keys; bare probes in
+// batches of 32):
 //
 //              rate       one probe    MultiGets of absent keys
 //   dense      0.13 times   26 ns      1.09 times; 1.00 with all data in the block cache
@@ -16,10 +17,11 @@
 //   line       1.08          9         1.02
 //   theirs     1            14         1
 //
-// A block that is not read is worth more than a faster probe, so dense it is. "line" is the one to build and ask fast.
+// A block that is not read is worth more than a faster probe, so dense is the default. Kind::line is the fastest to
+// build and to query.
 //
-// RocksDB does not publish the classes that build and ask a filter: filter_bits.h restates them, for RocksDB 7.0 to
-// 9.5. With others there is no new_filter_policy. The allocating policy is made of published classes alone: any
+// RocksDB does not publish the classes that build and query a filter: filter_bits.h restates them, for RocksDB 7.0 to
+// 9.5. With other versions there is no new_filter_policy. The allocating policy uses published classes only: any
 // RocksDB from 7.0 on (compiled against the headers of 7.0, 8.9, 9.5, 9.6, 9.9, 10.2, 10.9 and 11.9).
 #pragma once
 #include <rocksdb/filter_policy.h>
@@ -27,8 +29,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <vector>
+
+#include "perhaps/family.h"
 
 // Is there a new_filter_policy?
 #define PERHAPS_ROCKSDB_FILTERS \
@@ -39,42 +42,42 @@ namespace perhaps::rocksdb {
 using PolicyPtr = std::unique_ptr<const ::rocksdb::FilterPolicy>;  // also what a shared_ptr takes
 
 struct Options {
-  double bits_per_key = 10;      // a prefix counts as a key
-  std::string family = "dense";  // of packed.h
-  // The bytes of RocksDB's built-in filters under their name: stock programs use ours and this policy uses theirs, all
-  // kinds of them. Written is Standard128Ribbon, at the bits of a Bloom filter of the same rate, for "ribbon", and
-  // FastLocalBloom for every other family. Less than half a bit a key is no filter.
+  double bits_per_key = 10;   // a prefix counts as a key
+  Kind family = Kind::dense;  // can_pack(family): engine/packed.h
+  // Writes the bytes of RocksDB's built-in filters under their name: stock programs use ours, and this policy reads all
+  // kinds of theirs. Kind::ribbon becomes Standard128Ribbon, with bits_per_key those of a Bloom filter of the same
+  // rate; every other family becomes FastLocalBloom. Below half a bit per key there is no filter.
   bool compatible = false;
 
-  static constexpr double kMostBits = 100;  // as RocksDB's own
+  static constexpr double kMaxBits = 100;  // as RocksDB's own
 };
 
 #if PERHAPS_ROCKSDB_FILTERS
-// Throws std::invalid_argument unless 0 < bits_per_key <= kMostBits and there is such a family.
+// Throws std::invalid_argument unless 0 < bits_per_key <= kMaxBits and the family can be packed.
 PolicyPtr new_filter_policy(const Options& options = {});
 #endif
 
 // The memory of all filters together, and the tree it is spread over (allocate.h).
 struct Budget {
   std::uint64_t bytes = 0;
-  // Of levels 0, 1, 2 .. when they are full; deeper levels and ingested files count as the last. Where levels are
-  // empty, as the first ones are with level_compaction_dynamic_level_bytes, say 0.
+  // Of levels 0, 1, 2 .. when they are full; deeper levels and ingested files count as the last. Give 0 for levels that
+  // stay empty, as the first ones do with level_compaction_dynamic_level_bytes.
   std::vector<std::uint64_t> keys = {};
-  double level0_tables = 4;  // that a lookup asks: level0_file_num_compaction_trigger
+  double level0_tables = 4;  // that a lookup queries: level0_file_num_compaction_trigger
   // Ribbon from this level on, Bloom before it: a third less memory for three times the time to build.
   std::uint32_t ribbon_from = 1;
 };
 struct LevelPlan {
   bool ribbon = false;
-  double bloom_bits = 0;    // what RocksDB is asked for: bits a key of a Bloom filter of this rate. 0: no filter
+  double bloom_bits = 0;    // RocksDB's own parameter: bits per key of a Bloom filter of this rate. 0: no filter
   double bits_per_key = 0;  // what it takes
   double fpr = 1;
 };
 // One for each of budget.keys. Throws std::invalid_argument, as the policy does, unless there are 1 to
-// LevelBudget::kMostKeys keys in all and the number of tables is not below zero.
+// LevelBudget::kMaxKeys keys in all and the number of tables is not below zero.
 std::vector<LevelPlan> plan_levels(const Budget& budget);
-// RocksDB's own Bloom and Ribbon filters, as dense as the plan says for the level that a table is written to. Stock
-// programs use them, and they are rewritten with the tables: a new budget takes hold compaction by compaction.
+// RocksDB's own Bloom and Ribbon filters, with the bits per key that the plan gives to the level a table is written to.
+// Stock programs use them, and they are rewritten with the tables: a new budget takes effect compaction by compaction.
 PolicyPtr new_allocating_policy(const Budget& budget);
 
 // Once in a process, before options are read from text: then RocksDB can make these policies by name, and finds them

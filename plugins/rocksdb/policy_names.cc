@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "perhaps/allocate.h"
-#include "perhaps/packed.h"
+#include "perhaps/engine/allocate.h"
+#include "perhaps/engine/packed.h"
 
 namespace perhaps::rocksdb {
 namespace {
@@ -55,20 +55,20 @@ template <class Settings>
 }  // namespace
 
 bool valid(const Options& options) noexcept {
-  return options.bits_per_key > 0 && options.bits_per_key <= Options::kMostBits && can_pack(options.family);
+  return options.bits_per_key > 0 && options.bits_per_key <= Options::kMaxBits && can_pack(options.family);
 }
 
 bool valid(const Budget& budget) noexcept {
-  std::uint64_t room = LevelBudget::kMostKeys;
+  std::uint64_t room = LevelBudget::kMaxKeys;
   for (const std::uint64_t keys : budget.keys) {
     if (keys > room) return false;
     room -= keys;
   }
-  return budget.level0_tables >= 0 && !std::isinf(budget.level0_tables) && room != LevelBudget::kMostKeys;
+  return budget.level0_tables >= 0 && !std::isinf(budget.level0_tables) && room != LevelBudget::kMaxKeys;
 }
 
 std::string id_of(const Options& options) {
-  return std::string(kPolicyName) + ":" + options.family + ":" + text_of(options.bits_per_key) +
+  return std::string(kPolicyName) + ":" + std::string(name_of(options.family)) + ":" + text_of(options.bits_per_key) +
          (options.compatible ? ":compatible" : "");
 }
 
@@ -84,7 +84,11 @@ std::optional<Options> options_of(std::string_view id) {
   const auto parts = parts_of(id, ':');
   Options options;
   if (parts[0] != kPolicyName || parts.size() > 4) return std::nullopt;
-  if (parts.size() > 1) options.family = parts[1];
+  if (parts.size() > 1) {
+    const auto family = kind_named(parts[1]);
+    if (!family) return std::nullopt;
+    options.family = *family;
+  }
   if (parts.size() > 2 && !read(parts[2], options.bits_per_key)) return std::nullopt;
   options.compatible = parts.size() == 4;
   if (options.compatible && parts[3] != "compatible") return std::nullopt;

@@ -88,12 +88,12 @@ std::vector<Setting> settings() {
   std::vector<Setting> all;
   for (const Policy& policy :
        {Policy(rocksdb::new_filter_policy()), stock_bloom(),
-        Policy(rocksdb::new_filter_policy({.bits_per_key = 7, .family = "line"})),
+        Policy(rocksdb::new_filter_policy({.bits_per_key = 7, .family = Kind::line})),
         Policy(rocksdb::new_filter_policy({.compatible = true})),
-        Policy(rocksdb::new_filter_policy({.family = "ribbon"})), Policy(),
+        Policy(rocksdb::new_filter_policy({.family = Kind::ribbon})), Policy(),
         Policy(rocksdb::new_allocating_policy(budget)),
-        Policy(rocksdb::new_filter_policy({.family = "ribbon", .compatible = true})),
-        Policy(::rocksdb::NewRibbonFilterPolicy(10, -1)), Policy(rocksdb::new_filter_policy({.family = "fuse"}))}) {
+        Policy(rocksdb::new_filter_policy({.family = Kind::ribbon, .compatible = true})),
+        Policy(::rocksdb::NewRibbonFilterPolicy(10, -1)), Policy(rocksdb::new_filter_policy({.family = Kind::fuse}))}) {
     // Each policy in another surrounding the next time round.
     const std::size_t i = all.size();
     all.push_back({policy, i % 2 == 1, i % 3 != 2, i % 4 != 3});
@@ -410,9 +410,9 @@ class RocksDbShares : public RocksDb, public testing::WithParamInterface<bool> {
 
 TEST_P(RocksDbShares, FiltersWithStock) {
   const Policy stock_ribbon(::rocksdb::NewRibbonFilterPolicy(10, -1));
-  const Policy ours = rocksdb::new_filter_policy(), line = rocksdb::new_filter_policy({.family = "line"});
+  const Policy ours = rocksdb::new_filter_policy(), line = rocksdb::new_filter_policy({.family = Kind::line});
   const Policy compatible = rocksdb::new_filter_policy({.compatible = true});
-  const Policy compatible_ribbon = rocksdb::new_filter_policy({.family = "ribbon", .compatible = true});
+  const Policy compatible_ribbon = rocksdb::new_filter_policy({.family = Kind::ribbon, .compatible = true});
   const Policy allocating = rocksdb::new_allocating_policy({.bytes = 2500, .keys = {2000}});
   struct {
     Policy writes, reads;
@@ -453,7 +453,7 @@ INSTANTIATE_TEST_SUITE_P(Partitioned, RocksDbShares, testing::Values(true));
 // An OPTIONS file says which policy a database has; whoever registered ours gets it back.
 TEST_F(RocksDb, OptionsFileRemembersThePolicy) {
   rocksdb::register_policies();
-  ASSERT_NO_FATAL_FAILURE(open(options_of({rocksdb::new_filter_policy({.bits_per_key = 8.5, .family = "dense"})})));
+  ASSERT_NO_FATAL_FAILURE(open(options_of({rocksdb::new_filter_policy({.bits_per_key = 8.5, .family = Kind::dense})})));
   db_.reset();
   ::rocksdb::DBOptions db_options;
   std::vector<::rocksdb::ColumnFamilyDescriptor> families;

@@ -69,11 +69,11 @@ std::uint64_t hits(const PolicyPtr& policy, const std::string& filter, const std
 }
 
 TEST(RocksDbPolicy, DeniesNoKey) {
-  std::vector<rocksdb::Options> all = {{.family = "dense"},   {.bits_per_key = 3},
-                                       {.bits_per_key = 0.5}, {.bits_per_key = 30},
-                                       {.compatible = true},  {.family = "ribbon", .compatible = true}};
+  std::vector<rocksdb::Options> all = {{.family = Kind::dense}, {.bits_per_key = 3},
+                                       {.bits_per_key = 0.5},   {.bits_per_key = 30},
+                                       {.compatible = true},    {.family = Kind::ribbon, .compatible = true}};
   for (const Family& family : families()) {
-    if (family.name != "scalable") all.push_back({.family = std::string(family.name)});
+    if (family.packs) all.push_back({.family = family.kind});
   }
   for (const auto& options : all) {
     const PolicyPtr policy = rocksdb::new_filter_policy(options);
@@ -92,15 +92,16 @@ TEST(RocksDbPolicy, RatesBesideFastLocalBloom) {
     const std::string stock_filter = filter_of(stock, keys);
     const auto theirs = static_cast<double>(hits(stock, stock_filter, absent));
     struct {
-      std::string family;
+      Kind family;
       double times;
-    } const bounds[] = {{rocksdb::Options().family, 0.34}, {"line", 1.15}};
+    } const bounds[] = {{rocksdb::Options().family, 0.34}, {Kind::line, 1.15}};
     for (const auto& [family, times] : bounds) {
       const PolicyPtr policy = rocksdb::new_filter_policy({.bits_per_key = bits, .family = family});
       const std::string filter = filter_of(policy, keys);
       const auto ours = static_cast<double>(hits(policy, filter, absent));
-      std::printf("%4.0f bits a key, %-5s %6.3f %% in %.3f bits; RocksDB %6.3f %%\n", bits, family.c_str(),
-                  100 * ours / kAsked, 8.0 * static_cast<double>(filter.size()) / kKeys, 100 * theirs / kAsked);
+      std::printf("%4.0f bits a key, %-5s %6.3f %% in %.3f bits; RocksDB %6.3f %%\n", bits,
+                  std::string(name_of(family)).c_str(), 100 * ours / kAsked,
+                  8.0 * static_cast<double>(filter.size()) / kKeys, 100 * theirs / kAsked);
       EXPECT_LE(filter.size(), stock_filter.size() + 64);
       EXPECT_LE(ours, times * theirs + 5 * std::sqrt(ours + theirs + 1));  // n = 400,000, z = 5
     }
@@ -115,7 +116,7 @@ TEST(RocksDbPolicy, CompatibleBytesAreRocksDbs) {
       const PolicyPtr ribbon(::rocksdb::NewRibbonFilterPolicy(bits, -1));
       const PolicyPtr our_bloom = rocksdb::new_filter_policy({.bits_per_key = bits, .compatible = true});
       const PolicyPtr our_ribbon =
-          rocksdb::new_filter_policy({.bits_per_key = bits, .family = "ribbon", .compatible = true});
+          rocksdb::new_filter_policy({.bits_per_key = bits, .family = Kind::ribbon, .compatible = true});
       EXPECT_EQ(filter_of(our_bloom, keys), filter_of(bloom, keys)) << bits << " bits, " << count << " keys";
       EXPECT_EQ(filter_of(our_bloom, keys, 4), filter_of(bloom, keys, 4)) << bits << " bits, " << count << " keys";
       EXPECT_EQ(filter_of(our_ribbon, keys), filter_of(ribbon, keys)) << bits << " bits, " << count << " keys";
@@ -127,8 +128,8 @@ TEST(RocksDbPolicy, CompatibleBytesAreRocksDbs) {
 TEST(RocksDbPolicy, AnyBytesCanBeAsked) {
   const auto keys = keys_of(3, 100);
   for (const auto& options :
-       {rocksdb::Options{}, rocksdb::Options{.family = "line"}, rocksdb::Options{.family = "ribbon"},
-        rocksdb::Options{.compatible = true}, rocksdb::Options{.family = "ribbon", .compatible = true}}) {
+       {rocksdb::Options{}, rocksdb::Options{.family = Kind::line}, rocksdb::Options{.family = Kind::ribbon},
+        rocksdb::Options{.compatible = true}, rocksdb::Options{.family = Kind::ribbon, .compatible = true}}) {
     const PolicyPtr policy = rocksdb::new_filter_policy(options);
     const std::string whole = filter_of(policy, keys_of(4, 700));
     for (std::size_t size = 0; size < whole.size(); size += size < 80 ? 1 : 37) {
@@ -155,8 +156,8 @@ TEST(RocksDbPolicy, ByName) {
   rocksdb::register_policies();
   const rocksdb::Budget budget{.bytes = 1 << 20, .keys = {0, 1000, 1'000'000}, .level0_tables = 2.5, .ribbon_from = 2};
   const std::string ids[] = {rocksdb::new_filter_policy()->GetId(),
-                             rocksdb::new_filter_policy({.bits_per_key = 6.125, .family = "dense"})->GetId(),
-                             rocksdb::new_filter_policy({.family = "ribbon", .compatible = true})->GetId(),
+                             rocksdb::new_filter_policy({.bits_per_key = 6.125, .family = Kind::dense})->GetId(),
+                             rocksdb::new_filter_policy({.family = Kind::ribbon, .compatible = true})->GetId(),
                              rocksdb::new_allocating_policy(budget)->GetId()};
   EXPECT_EQ(ids[0], "perhaps:dense:10");
   EXPECT_EQ(ids[1], "perhaps:dense:6.125");
@@ -186,7 +187,7 @@ TEST(RocksDbPolicy, ByName) {
 
 // A policy that could not be made would be a database without filters, and nobody would know.
 TEST(RocksDbPolicy, RefusesWhatItCannotMake) {
-  EXPECT_THROW(rocksdb::new_filter_policy({.family = "blom"}), std::invalid_argument);
+  EXPECT_THROW(rocksdb::new_filter_policy({.family = Kind::scalable}), std::invalid_argument);
   for (const double bits : {0.0, -1.0, 101.0, std::nan("")})
     EXPECT_THROW(rocksdb::new_filter_policy({.bits_per_key = bits}), std::invalid_argument);
   EXPECT_THROW(rocksdb::new_allocating_policy({.bytes = 1000}), std::invalid_argument);

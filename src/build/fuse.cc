@@ -19,8 +19,8 @@ bool peel(const FuseShape& shape, FuseGeometry g, std::span<const std::uint64_t>
   const auto probe = [&](std::uint64_t h) { return FuseProbe<kArity>(g, shape.bits, shape.shard_bits, h); };
   std::uint64_t* const sums = p.sums.data();
   std::uint8_t* const counts = p.counts.data();
-  std::ranges::fill(p.sums, 0);
-  std::ranges::fill(p.counts, 0);
+  std::fill(p.sums.begin(), p.sums.end(), 0);
+  std::fill(p.counts.begin(), p.counts.end(), 0);
   bool overflow = false;  // of a slot with 256 keys, which random keys never make
   for (const std::uint64_t h : digests) {
     const auto own = probe(h);

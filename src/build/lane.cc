@@ -10,19 +10,19 @@ namespace {
 // the cache.
 constexpr std::uint64_t kLargeChunk = 4096 + 64;
 constexpr std::uint64_t kSmallChunk = 256;
-constexpr std::size_t kMostLoose = std::size_t{1} << 19;
+constexpr std::size_t kMaxLoose = std::size_t{1} << 19;
 constexpr std::size_t kWrite = std::size_t{1} << 16;
 constexpr std::uint64_t kBlock = std::uint64_t{8} << 20;
 
 }  // namespace
 
-BucketLane::BucketLane(std::uint64_t memory) : memory_(memory), most_loose_(kMostLoose) {
+BucketLane::BucketLane(std::uint64_t memory) : memory_(memory), max_loose_(kMaxLoose) {
   std::uint64_t chunk = kLargeChunk;
   if (memory != 0) {
     // Half of the memory may be the unused ends of chunks.
     chunk = std::clamp(memory / 2 / kBuckets / 8 * 8, kSmallChunk, kLargeChunk);
     memory_ = std::max<std::uint64_t>(memory, 2 * kBuckets * kSmallChunk);
-    most_loose_ = static_cast<std::size_t>(std::min<std::uint64_t>(kMostLoose, memory_ / 16));
+    max_loose_ = static_cast<std::size_t>(std::min<std::uint64_t>(kMaxLoose, memory_ / 16));
   }
   chunk_size_ = static_cast<std::size_t>(chunk / 8) - 1;
 }
@@ -38,7 +38,7 @@ void BucketLane::each_chunk(std::size_t bucket, Use use) const {
 
 Result<void> BucketLane::add(std::span<const std::uint64_t> digests, SpillFile& file) {
   if (!is_loose()) return deal(digests, file);
-  if (loose_.size() + digests.size() <= most_loose_) {
+  if (loose_.size() + digests.size() <= max_loose_) {
     loose_.insert(loose_.end(), digests.begin(), digests.end());
     return {};
   }
@@ -63,7 +63,7 @@ std::uint64_t BucketLane::block_bytes() const noexcept { return memory_ != 0 ? s
 BucketLane::Chunk* BucketLane::new_chunk() {
   const std::uint64_t bytes = (chunk_size_ + 1) * 8;
   if (block_ < blocks_.size() && block_used_ + bytes > block_bytes()) ++block_, block_used_ = 0;
-  if (block_ == blocks_.size()) blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(block_bytes()));
+  if (block_ == blocks_.size()) blocks_.push_back(std::unique_ptr<std::byte[]>(new std::byte[block_bytes()]));
   auto* chunk = reinterpret_cast<Chunk*>(blocks_[block_].get() + block_used_);
   block_used_ += bytes;
   return chunk;

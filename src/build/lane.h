@@ -2,9 +2,9 @@
 //
 // A bucket is a list of chunks, the newest first. All buckets write at once, so their current lines have to stay in
 // the cache together (4096 lines: half an L2). Chunks come from large blocks, not on huge pages: those would save 1 ns
-// a digest, but where a hypervisor takes free ones back, the first touch of each costs 2 to 7 ms, 10 to 25 ns a digest.
-// Tried: a line for each bucket in front of its chunk, written past the cache (as fast). The first few digests stay
-// loose: most sets are small.
+// a digest, but where a hypervisor takes free ones back, the first touch of each costs 2 to 7 ms, 10 to 25 ns per
+// digest. Tried: a line for each bucket in front of its chunk, written past the cache (as fast). The first few digests
+// stay loose: most sets are small.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +44,7 @@ class BucketLane {
   void drop();
 
  private:
-  struct Chunk {  // and behind it, chunk_size_ digests
+  struct alignas(8) Chunk {  // and behind it, chunk_size_ digests
     Chunk* older;
     std::uint64_t* digests() noexcept { return reinterpret_cast<std::uint64_t*>(this + 1); }
     const std::uint64_t* digests() const noexcept { return reinterpret_cast<const std::uint64_t*>(this + 1); }
@@ -65,7 +65,7 @@ class BucketLane {
   std::uint64_t block_bytes() const noexcept;
 
   std::uint64_t memory_;
-  std::size_t most_loose_;
+  std::size_t max_loose_;
   std::size_t chunk_size_;  // digests in a chunk
   std::vector<std::uint64_t> loose_;
   std::uint64_t dealt_ = 0;

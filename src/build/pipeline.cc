@@ -5,12 +5,12 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "build/lane.h"
 #include "build/sort.h"
 #include "build/spill_file.h"
+#include "perhaps/detail/threads.h"
 #include "perhaps/static.h"
 
 namespace perhaps::detail {
@@ -52,8 +52,7 @@ void in_threads(unsigned threads, Work work) {
     }
   };
   {
-    std::vector<std::jthread> others;
-    for (unsigned i = 1; i < threads; ++i) others.emplace_back(guarded);
+    const Threads others(threads - 1, guarded);
     guarded();
   }
   if (thrown) std::rethrow_exception(thrown);
@@ -139,6 +138,10 @@ struct StaticPipeline::State {
 StaticPipeline::StaticPipeline(BuildOptions options) : state_(std::make_unique<State>(std::move(options))) {}
 StaticPipeline::~StaticPipeline() = default;
 
+std::unique_ptr<StaticPipeline> StaticPipeline::make(BuildOptions options) {
+  return std::unique_ptr<StaticPipeline>(new StaticPipeline(std::move(options)));
+}
+
 std::uint64_t StaticPipeline::spilled_bytes() const noexcept { return state_->file.bytes(); }
 
 StaticPipeline::Lane& StaticPipeline::add_lane() {
@@ -175,7 +178,7 @@ void StaticPipeline::share_out(std::uint64_t count,
 
 void StaticPipeline::State::sort() {
   begin(BuildPhase::sorting, collected());
-  const bool small = std::ranges::all_of(lanes, [](const auto& lane) { return lane->digests.is_loose(); });
+  const bool small = std::all_of(lanes.begin(), lanes.end(), [](const auto& lane) { return lane->digests.is_loose(); });
   small ? sort_loose() : sort_buckets();
 }
 
@@ -385,7 +388,7 @@ Memory StaticPipeline::State::build(StaticFamily& family) {
   const std::uint64_t front = family.front_bytes();
   family.fix_size(front + offsets.back());
   table.resize(front + offsets.back());
-  std::memcpy(table.data() + front, offsets.data(), offsets.size() * 8);
+  for (std::size_t s = 0; s < offsets.size(); ++s) store(table.data() + front + 8 * s, offsets[s]);
   for_shards(shard_bits, first_key, 1,
              [&](std::uint64_t shard, std::span<const std::span<const std::uint64_t>> group, StaticScratch& scratch) {
                const auto digests = group[0];

@@ -9,7 +9,7 @@
 //              A slot without a row is free and becomes 0.
 //
 // Both are many small steps on words, and x86-64 from before 2013 counts and finds bits in a dozen instructions. So the
-// loops are compiled twice, from the same text.
+// loops are kernels, compiled twice from the same text (ribbon_kernels.cc).
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -18,20 +18,12 @@
 #include <cstring>
 #include <span>
 
-#include "kernel/table.h"
+#include "kernel/instruction_set.h"
 #include "perhaps/detail/bits.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#define PERHAPS_RIBBON_BMI2 1
-#define PERHAPS_RIBBON_WITH_BMI2 [[gnu::target("bmi,bmi2,popcnt")]]
-#else
-#define PERHAPS_RIBBON_BMI2 0
-#endif
 
 namespace perhaps::ribbon {
 
-__extension__ using Wide = unsigned __int128;
+using detail::Wide;
 
 enum class Added : std::uint8_t { inserted, redundant, inconsistent };
 
@@ -51,6 +43,20 @@ struct Row {
   Word coefficients;  // bit 0 belongs to the row's own slot
   std::uint32_t result;
 };
+
+// One pass of the solution: columns [first, first + count) of blocks [from, to), which have `width` columns; block
+// `from` is at `out`.
+template <class Word>
+struct Walk {
+  const Row<Word>* rows;
+  std::uint32_t count, first, width;
+  std::uint64_t from, to;
+  std::byte* out;
+};
+inline void run(const Walk<std::uint64_t>& walk, std::uint64_t* state) noexcept {
+  kernel::active().ribbon_walk(walk, state);
+}
+inline void run(const Walk<Wide>& walk, Wide* state) noexcept { kernel::active().ribbon_walk_wide(walk, state); }
 
 // The rows, in memory of the caller.
 template <class Word>
@@ -80,10 +86,6 @@ struct Banding {
   // Blocks before number `narrow` have `columns` columns, the others one more.  REQUIRES: slots() is a multiple of
   // kWidth
   void solve(std::uint32_t columns, std::uint64_t narrow, std::byte* out) const noexcept {
-    auto walk = &Banding::walk_here;
-#if PERHAPS_RIBBON_BMI2
-    if (kernel::active().bmi2) walk = &Banding::walk_bmi2;
-#endif
     // As many columns at once as there are registers for: a walk over the rows for each eight of them.
     constexpr std::uint32_t kAtOnce = 8;
     const std::uint64_t blocks = slots() / kWidth;
@@ -91,62 +93,10 @@ struct Banding {
     std::byte* const wide = out + narrow * columns * sizeof(Word);
     for (std::uint32_t first = 0; first < columns + (narrow < blocks); first += kAtOnce) {
       Word state[kAtOnce] = {};
-      (this->*walk)({std::min(columns + 1 - first, kAtOnce), first, columns + 1, narrow, blocks, wide}, state);
-      if (first < columns) {
-        (this->*walk)({std::min(columns - first, kAtOnce), first, columns, 0, narrow, out}, state);
-      }
+      const Row<Word>* const all = rows.data();
+      run({all, std::min(columns + 1 - first, kAtOnce), first, columns + 1, narrow, blocks, wide}, state);
+      if (first < columns) run({all, std::min(columns - first, kAtOnce), first, columns, 0, narrow, out}, state);
     }
-  }
-
- private:
-  // Columns [first, first + count) of blocks [from, to), which have `width` columns; block `from` is at `out`.
-  struct Walk {
-    std::uint32_t count, first, width;
-    std::uint64_t from, to;
-    std::byte* out;
-  };
-  void walk_here(const Walk& walk, Word* state) const noexcept { walk_as(walk, state); }
-#if PERHAPS_RIBBON_BMI2
-  PERHAPS_RIBBON_WITH_BMI2 void walk_bmi2(const Walk& walk, Word* state) const noexcept { walk_as(walk, state); }
-#endif
-  PERHAPS_INLINE void walk_as(const Walk& walk, Word* state) const noexcept {
-    switch (walk.count) {
-      case 1:
-        return walk_columns<1>(walk, state);
-      case 2:
-        return walk_columns<2>(walk, state);
-      case 3:
-        return walk_columns<3>(walk, state);
-      case 4:
-        return walk_columns<4>(walk, state);
-      case 5:
-        return walk_columns<5>(walk, state);
-      case 6:
-        return walk_columns<6>(walk, state);
-      case 7:
-        return walk_columns<7>(walk, state);
-      default:
-        return walk_columns<8>(walk, state);
-    }
-  }
-  // state[j] is column first + j of the kWidth slots behind the current one.
-  template <std::uint32_t kCount>
-  PERHAPS_INLINE void walk_columns(const Walk& walk, Word* state) const noexcept {
-    Word now[kCount];
-    std::copy_n(state, kCount, now);
-    for (std::uint64_t k = walk.to; k-- > walk.from;) {
-      const Row<Word>* const block = rows.data() + k * kWidth;
-      for (unsigned i = kWidth; i-- > 0;) {
-        const Word others = block[i].coefficients >> 1;
-        std::uint32_t result = block[i].result >> walk.first;
-#pragma GCC unroll 8
-        for (std::uint32_t j = 0; j < kCount; ++j, result >>= 1) {
-          now[j] += now[j] + ((parity(now[j] & others) ^ result) & 1);
-        }
-      }
-      std::memcpy(walk.out + ((k - walk.from) * walk.width + walk.first) * sizeof(Word), now, sizeof now);
-    }
-    std::copy_n(now, kCount, state);
   }
 };
 

@@ -39,7 +39,7 @@ void sort_in_one_pass(std::span<const std::uint64_t> from, std::uint64_t* to, un
                       std::vector<std::uint32_t>& ends) {
   const auto bits = std::min(static_cast<unsigned>(std::bit_width(from.size())), 64 - common);
   if (bits == 0) {
-    std::ranges::copy(from, to);
+    std::copy(from.begin(), from.end(), to);
     return std::sort(to, to + from.size());
   }
   deal_out(from, to, common, bits, ends);

@@ -3,7 +3,7 @@
 // Digests are as good as uniform, so a place can be computed instead of searched for: one counting pass deals n digests
 // out to about n / 3 cells by their leading bits, and a sweep of insertion sort puts the few of a cell in order,
 // without the mispredicted comparisons of std::sort. More than kOnePass digests are first dealt out to parts of that
-// size. Digests that are not spread (a stranger's hash) make large cells, which std::sort takes.
+// size. Digests that are not spread evenly (a foreign hash) make large cells, which std::sort takes.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -11,18 +11,18 @@
 namespace perhaps::build {
 namespace {
 
-constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // Linux moves at most 2 GiB a call
+constexpr std::size_t kMaxTransfer = std::size_t{1} << 30;  // Linux moves at most 2 GiB per call
 
 std::string temporary_folder() {
   const char* folder = std::getenv("TMPDIR");
   return folder != nullptr && *folder != '\0' ? folder : "/tmp";
 }
 
-// Where the file system has no nameless files, a name that lives for a moment.
-int create_and_unlink(const std::string& folder) {
+// For file systems without O_TMPFILE: the file has a name for a moment.
+Descriptor create_and_unlink(const std::string& folder) {
   std::string name = folder + "/perhaps-" + std::string(6, 'X');
-  const int file = mkostemp(name.data(), O_CLOEXEC);
-  if (file >= 0) unlink(name.c_str());
+  Descriptor file(mkostemp(name.data(), O_CLOEXEC));
+  if (file) unlink(name.c_str());
   return file;
 }
 
@@ -30,16 +30,12 @@ int create_and_unlink(const std::string& folder) {
 
 SpillFile::SpillFile(std::string folder) : folder_(folder.empty() ? temporary_folder() : std::move(folder)) {}
 
-SpillFile::~SpillFile() {
-  if (file_ >= 0) close(file_);
-}
-
 Result<void> SpillFile::open() {
   const std::lock_guard lock(opening_);
-  if (file_ >= 0) return {};
-  file_ = ::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-  if (file_ < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) file_ = create_and_unlink(folder_);
-  if (file_ < 0) return failed("cannot be made", errno);
+  if (file_) return {};
+  file_ = Descriptor(::open(folder_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (!file_ && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) file_ = create_and_unlink(folder_);
+  if (!file_) return failed("cannot be made", errno);
   return {};
 }
 
@@ -47,7 +43,7 @@ Result<void> SpillFile::write(std::uint64_t at, std::span<const std::uint64_t> w
   if (auto done = open(); !done) return done;
   const auto* bytes = reinterpret_cast<const char*>(words.data());
   for (std::size_t left = words.size_bytes(); left != 0;) {
-    const ssize_t moved = pwrite(file_, bytes, std::min(left, kMostAtOnce), static_cast<off_t>(at));
+    const ssize_t moved = pwrite(file_.get(), bytes, std::min(left, kMaxTransfer), static_cast<off_t>(at));
     if (moved < 0 && errno == EINTR) continue;
     if (moved <= 0) return failed("cannot be written", moved < 0 ? errno : ENOSPC);
     bytes += moved, left -= static_cast<std::size_t>(moved), at += static_cast<std::uint64_t>(moved);
@@ -58,7 +54,7 @@ Result<void> SpillFile::write(std::uint64_t at, std::span<const std::uint64_t> w
 Result<void> SpillFile::read(std::uint64_t at, std::span<std::uint64_t> words) const {
   auto* bytes = reinterpret_cast<char*>(words.data());
   for (std::size_t left = words.size_bytes(); left != 0;) {
-    const ssize_t moved = pread(file_, bytes, std::min(left, kMostAtOnce), static_cast<off_t>(at));
+    const ssize_t moved = pread(file_.get(), bytes, std::min(left, kMaxTransfer), static_cast<off_t>(at));
     if (moved < 0 && errno == EINTR) continue;
     if (moved <= 0) return failed("cannot be read back", moved < 0 ? errno : EIO);
     bytes += moved, left -= static_cast<std::size_t>(moved), at += static_cast<std::uint64_t>(moved);

@@ -1,5 +1,5 @@
-// A temporary file without a name: it is gone when it is closed, whatever happens to the program. It is made by the
-// first write, so that a build which stays within its memory needs no folder.
+// A temporary file without a name: it disappears when it is closed, whatever happens to the program. The first write
+// creates it, so that a build which stays within its memory needs no folder.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "file/descriptor.h"
 #include "perhaps/result.h"
 
 namespace perhaps::build {
@@ -16,11 +17,8 @@ class SpillFile {
  public:
   // In `folder`; empty: TMPDIR, or /tmp.
   explicit SpillFile(std::string folder);
-  SpillFile(const SpillFile&) = delete;
-  SpillFile& operator=(const SpillFile&) = delete;
-  ~SpillFile();
 
-  // Sets `words` words aside at the end, and returns where.
+  // Reserves `words` words at the end, and returns where they begin.
   std::uint64_t extend(std::uint64_t words) noexcept { return bytes_.fetch_add(words * 8, std::memory_order_relaxed); }
   Result<void> write(std::uint64_t at, std::span<const std::uint64_t> words);
   Result<void> read(std::uint64_t at, std::span<std::uint64_t> words) const;
@@ -32,7 +30,7 @@ class SpillFile {
 
   std::string folder_;
   std::mutex opening_;
-  int file_ = -1;
+  Descriptor file_;
   std::atomic<std::uint64_t> bytes_ = 0;
 };
 

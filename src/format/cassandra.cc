@@ -1,11 +1,11 @@
 // cassandra: the Filter.db component of an sstable.
 //
 //   i32 BE probes | i32 BE words | 8 * words bytes; no checksum, no version
-//   new (from version na, and BTI): bit p of the bytes; old: each 8 bytes the other way round
-//   h = murmur3_x64_128 with Cassandra's tail; position i = |base + i * step| mod bits, the sum signed and of 64 bits
+//   new (from version na, and BTI): bit p of the bytes; old: the 8 bytes of each word in reverse order
+//   h = murmur3_x64_128 with Cassandra's tail; position i = |base + i * step| mod bits, a signed 64-bit sum
 //   base and step are the second and the first half of h; before version ma, the first and the second
 //
-// Which of the four it is, only the file name tells: na-1-big-Filter.db.
+// Only the file name tells which of the four variants it is: na-1-big-Filter.db.
 #include "format/classic.h"
 #include "format/registry.h"
 #include "hash/murmur3.h"
@@ -36,7 +36,7 @@ struct CassandraScheme {
 constexpr Param kParams[] = {
     {"sized_for", "keys it is sized for", Param::Type::count, "", 0, 1e12, {}, Param::Means::keys},
     {"fp_chance", "false-positive rate", Param::Type::real, "0.01", 6.71e-5, 1, {}, Param::Means::fpr},
-    {"format", "order of bytes in words", Param::Type::word, "new", 0, 0, "new|old"},
+    {"format", "byte order within words", Param::Type::word, "new", 0, 0, "new|old"},
     {"hash_order", "which half of the hash is the base", Param::Type::word, "second", 0, 0, "second|old"},
 };
 
@@ -75,7 +75,7 @@ ClassicParts parts_of(Bytes bytes) {
   const auto words = in.be<std::uint32_t>();
   parts.bits = std::uint64_t{64} * words;
   parts.end_header(in, kHeader);
-  parts.require(words <= kMostInt, Errc::bad_parameter, words, " words, more than an int has");
+  parts.require(words <= kMaxInt, Errc::bad_parameter, words, " words, more than an int holds");
   return parts;
 }
 
@@ -85,7 +85,7 @@ Sniffed sniff(const Source& source) noexcept {
 }
 
 Result<Opened> open(const Source& source, const Params& params) {
-  // fp_chance = 1: the component is missing or empty.
+  // With fp_chance = 1 the component is missing or empty.
   if (source.bytes.empty()) return one_filter(source, kName, always(true, kName, "not built"));
   ClassicParts parts = parts_of(source.bytes);
   const Version version = version_of(source, params);
@@ -98,7 +98,7 @@ Result<Opened> open(const Source& source, const Params& params) {
   return opened;
 }
 
-// Cassandra's table of rates: (1 - e^(-probes/buckets))^probes to three digits, but for one entry.
+// Cassandra's table of rates: (1 - e^(-probes/buckets))^probes rounded to three digits, except for one entry.
 double rate_of(int buckets, int probes) {
   if (buckets == 5 && probes == 3) return 0.092;
   const double rate = std::pow(-std::expm1(-static_cast<double>(probes) / buckets), probes);
@@ -108,11 +108,11 @@ double rate_of(int buckets, int probes) {
 
 struct Spec {
   int probes;
-  int buckets;  // bits a key
+  int buckets;  // bits per key
 };
 Spec spec_of(double fp_chance) {
-  constexpr int kMostBuckets = 20;
-  // The two are swapped in the source, and stay so for compatibility.
+  constexpr int kMaxBuckets = 20;
+  // Cassandra's source swaps the two numbers here and keeps them so for compatibility.
   if (fp_chance >= rate_of(2, 1)) return {.probes = 2, .buckets = 1};
   const auto best = [](int buckets) {
     int probes = 1;
@@ -120,7 +120,7 @@ Spec spec_of(double fp_chance) {
     return probes;
   };
   Spec spec{.probes = best(2), .buckets = 2};
-  while (rate_of(spec.buckets, spec.probes) > fp_chance && spec.buckets < kMostBuckets) {
+  while (rate_of(spec.buckets, spec.probes) > fp_chance && spec.buckets < kMaxBuckets) {
     ++spec.buckets;
     spec.probes = best(spec.buckets);
   }
@@ -132,7 +132,7 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   if (params.real("fp_chance") >= 1) return Buffer{};
   const Spec spec = spec_of(params.real("fp_chance"));
   const double wanted = static_cast<double>(params.count_or("sized_for", keys.size())) * spec.buckets + 20;
-  const auto bits = whole_bits(kName, wanted, 64 * kMostInt);
+  const auto bits = whole_bits(kName, wanted, 64 * kMaxInt);
   if (!bits) return bits.error();
   const std::uint64_t bytes = table_bytes(*bits, 64);
   const auto probes = static_cast<std::uint32_t>(spec.probes);
@@ -148,24 +148,24 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   return std::move(out).done();
 }
 
-// Between the two orders of bytes. The halves of the hash cannot change places: that moves the bits.
+// Converts between the two byte orders. The halves of the hash cannot be swapped: that would move the bits.
 Result<Converted> convert(const Source& source, const Opened& from, const Params& params) {
   if (from.format != kName)
-    return bad(Errc::unsupported, kName, "no other format has its hash: build it anew from the keys");
+    return bad(Errc::unsupported, kName, "no other format uses its hash: rebuild it from the keys");
   const auto* const old_words = dynamic_cast<const ClassicFilter<CassandraScheme<true>>*>(from.whole.get());
   const auto* const new_words = dynamic_cast<const ClassicFilter<CassandraScheme<false>>*>(from.whole.get());
-  if (old_words == nullptr && new_words == nullptr) return bad(Errc::unsupported, kName, "no filter in it");
+  if (old_words == nullptr && new_words == nullptr) return bad(Errc::unsupported, kName, "contains no filter");
   const bool old_hash = old_words != nullptr ? old_words->scheme().old_hash : new_words->scheme().old_hash;
   if (params.given("hash_order") && (params.word("hash_order") == "old") != old_hash) {
     return bad(Errc::unsupported, kName,
-               "another hash_order sets other bits, and a filter does not know its keys: build it anew from the keys");
+               "another hash_order sets other bits, and a filter does not store its keys: rebuild it from the keys");
   }
-  Converted converted{{source.bytes.begin(), source.bytes.end()}, "none: it has this format already"};
+  Converted converted{{source.bytes.begin(), source.bytes.end()}, "none: it already has this format"};
   if ((params.word("format") == "old") == (old_words != nullptr)) return converted;
   const std::uint64_t end = kHeader + from.whole->byte_size();
   for (std::uint64_t at = kHeader; at < end; at += 8)
     std::reverse(converted.bytes.data() + at, converted.bytes.data() + at + 8);
-  converted.changed = "the 8 bytes of each word from byte 8 to " + std::to_string(end) + " change their order";
+  converted.changed = "the 8 bytes of each word from byte 8 to " + std::to_string(end) + " are reversed";
   return converted;
 }
 

@@ -8,7 +8,6 @@
 
 #include "hash/fnv.h"
 #include "hash/xxh64.h"
-#include "perhaps/detail/bits.h"
 
 namespace perhaps::format {
 namespace {
@@ -40,7 +39,7 @@ std::uint64_t Reader::varint() noexcept {
     value |= (byte & 0x7f) << shift;
     if (byte < 0x80) return value;
   }
-  short_ = true;  // too long is as bad as too short
+  short_ = true;  // longer than 10 bytes: as malformed as a truncated one
   return 0;
 }
 
@@ -50,14 +49,15 @@ Writer& Writer::varint(std::uint64_t value) {
   return *this;
 }
 
-// These two are not in the header: inlined one after another, gcc 12 sees writes past the end that are not there.
+// These two are not in the header: when they are inlined one after the other, gcc 12 warns of writes past the end that
+// do not exist.
 Writer& Writer::add(Bytes bytes) {
   bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   return *this;
 }
 std::span<std::byte> Writer::zeros(std::uint64_t size) {
-  bytes_.resize(bytes_.size() + size);
-  return std::span(bytes_).last(size);
+  bytes_.resize(memory_size(bytes_.size() + size));
+  return std::span(bytes_).last(static_cast<std::size_t>(size));
 }
 
 Opened one_filter(const Source& source, std::string_view format, std::shared_ptr<const AnyFilter> filter) {
@@ -70,7 +70,7 @@ Opened one_filter(const Source& source, std::string_view format, std::shared_ptr
 Result<Opened> damaged(const Source& source, std::string_view format, Error why) {
   if (source.on_damage == OnDamage::error) return why;
   Opened opened = one_filter(source, format, always(true, format, "damaged", source.bytes.size()));
-  opened.notes.push_back("damaged, so every key is perhaps in it: " + why.detail);
+  opened.notes.push_back("damaged, so it answers perhaps for every key: " + why.detail);
   return opened;
 }
 
@@ -96,29 +96,29 @@ std::shared_ptr<const AnyFilter> always(bool answer, std::string_view format, st
 
 double predicted_fpr(const AnyFilter& filter, double formula) {
   constexpr std::size_t kColumn = 1024;
-  constexpr std::uint64_t kAsked = std::uint64_t{1} << 18;
-  constexpr std::uint64_t kEnough = 100;  // hits, for a tenth of accuracy
-  if (formula < static_cast<double>(kEnough) / (2 * static_cast<double>(kAsked))) return formula;
+  constexpr std::uint64_t kMaxQueries = std::uint64_t{1} << 18;
+  constexpr std::uint64_t kEnoughHits = 100;  // for a relative error of a tenth
+  if (formula < static_cast<double>(kEnoughHits) / (2 * static_cast<double>(kMaxQueries))) return formula;
   std::array<std::uint64_t, 2 * kColumn> words;
   std::array<Bytes, kColumn> keys;
   std::array<std::uint64_t, kColumn / kBatch> answers;
   for (std::size_t i = 0; i < kColumn; ++i) keys[i] = std::as_bytes(std::span(words)).subspan(16 * i, 16);
   std::uint64_t hits = 0;
   std::uint64_t state = 0;
-  std::uint64_t asked = 0;
-  // Hits and nothing else for a while: it is saturated, and such filters are the dearest to ask.
-  for (; asked < kAsked && !(asked == kAsked / 16 && hits == asked); asked += kColumn) {
-    for (std::uint64_t& word : words) word = splitmix64(state++);
+  std::uint64_t queries = 0;
+  // Stop early if there have been only hits: the filter is saturated, and saturated filters are the slowest to query.
+  for (; queries < kMaxQueries && !(queries == kMaxQueries / 16 && hits == queries); queries += kColumn) {
+    for (std::uint64_t& word : words) word = detail::little_endian(splitmix64(state++));
     filter.may_contain(keys, answers);
     for (const std::uint64_t word : answers) hits += static_cast<std::uint64_t>(std::popcount(word));
   }
-  return hits < kEnough ? formula : static_cast<double>(hits) / static_cast<double>(asked);
+  return hits < kEnoughHits ? formula : static_cast<double>(hits) / static_cast<double>(queries);
 }
 
 std::vector<std::uint64_t> distinct_xxh64(std::span<const Bytes> keys) {
   std::vector<std::uint64_t> digests(keys.size());
-  std::ranges::transform(keys, digests.begin(), [](Bytes key) { return xxh64(key, 0); });
-  std::ranges::sort(digests);
+  std::transform(keys.begin(), keys.end(), digests.begin(), [](Bytes key) { return xxh64(key, 0); });
+  std::sort(digests.begin(), digests.end());
   digests.erase(std::unique(digests.begin(), digests.end()), digests.end());
   return digests;
 }
@@ -126,19 +126,19 @@ std::vector<std::uint64_t> distinct_xxh64(std::span<const Bytes> keys) {
 double fill_of(Bytes table, std::uint64_t bits) noexcept {
   if (bits == 0) return 0;
   std::uint64_t set = 0;
-  std::size_t at = 0;
+  std::uint64_t at = 0;
   for (; (at + 8) * 8 <= bits; at += 8)
     set += static_cast<std::uint64_t>(std::popcount(detail::load<std::uint64_t>(table.data() + at)));
   for (; at * 8 < bits; ++at) {
     const unsigned used = bits - at * 8 >= 8 ? 0xffu : 0xffu >> (8 - (bits - at * 8));
-    set += static_cast<std::uint64_t>(std::popcount(std::to_integer<unsigned>(table[at]) & used));
+    set += static_cast<std::uint64_t>(std::popcount(std::to_integer<unsigned>(table.data()[at]) & used));
   }
   return static_cast<double>(set) / static_cast<double>(bits);
 }
 
 bool ends_with(std::string_view text, std::string_view end) noexcept {
   if (text.size() < end.size()) return false;
-  return std::ranges::equal(text.substr(text.size() - end.size()), end, [](char a, char b) {
+  return std::equal(end.begin(), end.end(), text.end() - end.size(), [](char a, char b) {
     return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
   });
 }

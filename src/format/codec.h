@@ -1,13 +1,13 @@
-// What codecs are made of: reading and writing numbers, what to do about damage, and how a filter describes itself.
+// What codecs are made of: readers and writers of numbers, the handling of damage, and estimates for describe().
 #pragma once
-#include <bit>
 #include <concepts>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "perhaps/format.h"
+#include "perhaps/detail/bits.h"
+#include "perhaps/format/format.h"
+#include "perhaps/memory.h"
 
 namespace perhaps::format {
 
@@ -21,19 +21,16 @@ Word swapped(Word word) noexcept {
   return word;
 }
 
-// Numbers off the front of bytes. Past the end everything is zero and short() is true, so a header is read in one go
-// and checked once.
+// Reads numbers from the front of a byte string. Past the end every value is zero and is_short() is true, so a header
+// can be read in one go and checked once.
 class Reader {
  public:
   explicit Reader(Bytes bytes) noexcept : bytes_(bytes), rest_(bytes) {}
 
   template <std::unsigned_integral Word>
   Word le() noexcept {
-    static_assert(std::endian::native == std::endian::little);
-    Word word = 0;
-    const Bytes raw = take(sizeof word);
-    if (!raw.empty()) std::memcpy(&word, raw.data(), sizeof word);
-    return word;
+    const Bytes raw = take(sizeof(Word));
+    return raw.empty() ? Word{0} : detail::load<Word>(raw.data());
   }
   template <std::unsigned_integral Word>
   Word be() noexcept {
@@ -65,6 +62,7 @@ class Writer {
  public:
   template <std::unsigned_integral Word>
   Writer& le(Word word) {
+    word = detail::little_endian(word);
     return add(std::as_bytes(std::span(&word, 1)));
   }
   template <std::unsigned_integral Word>
@@ -82,7 +80,7 @@ class Writer {
   Buffer bytes_;
 };
 
-// "guava: 7 words promised, room for 3"
+// "guava: promises 56 bytes of bits, has 24"
 template <class... Parts>
 Error bad(Errc code, std::string_view format, const Parts&... parts) {
   std::string text(format);
@@ -98,25 +96,27 @@ Error bad(Errc code, std::string_view format, const Parts&... parts) {
   return {code, std::move(text)};
 }
 
-// A source that holds one filter: all of it.
+// A source that is one filter and nothing else.
 Opened one_filter(const Source& source, std::string_view format, std::shared_ptr<const AnyFilter> filter);
-// Damage was seen: the error itself, or a filter that answers *perhaps* and a note that says why.
+// The result for a damaged source, by source.on_damage: the error itself, or a filter that always answers *perhaps* and
+// a note that says why.
 Result<Opened> damaged(const Source& source, std::string_view format, Error why);
 
-// The one filter of a file, that lies in it in a format of its own.  REQUIRES: offset + size <= source.bytes.size()
+// Opens the only filter of a file, which is embedded there in the format `part`.
+// REQUIRES: offset + size <= source.bytes.size()
 Result<Opened> open_part(const Source& source, std::string_view format, const Codec& part, std::uint64_t offset,
                          std::uint64_t size);
 
-// Answers the same whatever the key is; `family` says why: "empty", "not built", "damaged".
+// A filter that gives the same answer for every key; `family` says why: "empty", "not built", "damaged".
 std::shared_ptr<const AnyFilter> always(bool answer, std::string_view format, std::string_view family,
                                         std::uint64_t bytes = 0);
 
-// The false-positive rate of a filter as it is. Systems differ in how far their probes are from independent, and no
-// formula covers them all: so the filter is asked about random keys. `formula` is what is said where the rate is too
-// low to be seen that way.
+// The false-positive rate of a filter in its present state, measured with random keys, because the probes of each
+// system deviate from independence in their own way and no formula covers them all. Returns `formula` if the rate is
+// too low to measure like this.
 double predicted_fpr(const AnyFilter& filter, double formula);
 
-// The XXH64 digests of all different keys, ascending.
+// The XXH64 digests of the keys, ascending and without duplicates.
 std::vector<std::uint64_t> distinct_xxh64(std::span<const Bytes> keys);
 
 // Share of set bits among the first `bits` of a table.
@@ -124,7 +124,7 @@ double fill_of(Bytes table, std::uint64_t bits) noexcept;
 
 bool ends_with(std::string_view text, std::string_view end) noexcept;  // ignoring case
 
-// "1.23 %" and the like, for Description::more.
+// Such as "1.23 %", for Description::more.
 std::string percent_text(double rate);
 
 }  // namespace perhaps::format

@@ -40,10 +40,10 @@ struct DataSketchesScheme {
 };
 
 constexpr Param kParams[] = {
-    {"n", "keys it is sized for; 0 = by bits and hashes", Param::Type::count, "", 0, 1e12, {}, Param::Means::keys},
+    {"n", "keys it is sized for; 0: use bits and hashes", Param::Type::count, "", 0, 1e12, {}, Param::Means::keys},
     {"p", "false-positive rate", Param::Type::real, "0.01", 0, 0.999, {}, Param::Means::fpr},
-    {"num_bits_requested", "size, instead of n and p", Param::Type::count, "", 0, 2.7e11},
-    {"num_hashes", "probes, instead of n and p", Param::Type::count, "", 1, kMostProbes},
+    {"num_bits_requested", "size in bits, instead of n and p", Param::Type::count, "", 0, 2.7e11},
+    {"num_hashes", "probes, instead of n and p", Param::Type::count, "", 1, kMaxProbes},
     {"seed", "of the hash", Param::Type::count, "9001"},
     {"bit_count_known", "whether the set bits were counted before writing", Param::Type::flag, "false"},
 };
@@ -74,7 +74,7 @@ Head head_of(Bytes bytes) {
   const std::uint64_t size = table_bytes(head.bits, 64);
   if (set != kNotCounted && size <= head.table.size()) {
     const std::uint64_t counted = ones_in(head.table.first(size));
-    head.require(counted == set, Errc::bad_checksum, set, " set bits promised, and there are ", counted);
+    head.require(counted == set, Errc::bad_checksum, set, " set bits in the header, but ", counted, " in the table");
   }
   return head;
 }
@@ -108,7 +108,7 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   const auto bits = whole_bits(kName, wanted, std::uint64_t{64} * 0xffffffff);
   if (!bits) return bits.error();
   const std::uint64_t bytes = table_bytes(*bits, 64);
-  Buffer table(bytes);
+  Buffer table(memory_size(bytes));
   fill_classic(std::span(table), 8 * bytes, static_cast<std::uint64_t>(probes), keys,
                DataSketchesScheme{params.count("seed")});
   const std::uint64_t set = ones_in(table);

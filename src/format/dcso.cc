@@ -1,10 +1,9 @@
 // dcso: the file of DCSO's `bloom` tool and library, version 1. The tool can gzip it; these are the bytes inside.
 //
 //   u64 LE flags (low byte 1) | u64 LE capacity n | double LE p | u64 LE probes | u64 LE bits | u64 LE keys added
-//   ceil(bits / 64) x u64 LE | data of the user's own, to the end; no checksum
+//   ceil(bits / 64) x u64 LE | the user's own data, up to the end; no checksum
 //   h = fnv1-64(key) mod P; then for each position h = (h * G mod 2^64) mod P, position = h mod bits
 //   P = 18446744073709551557, the largest prime below 2^64; G = 18446744073709550147
-#include <bit>
 
 #include "format/classic.h"
 #include "format/registry.h"
@@ -50,7 +49,7 @@ Head head_of(Bytes bytes) {
   Reader in(bytes);
   Head head{{.format = kName, .unit = 64}, in.le<std::uint64_t>()};
   head.capacity = in.le<std::uint64_t>();
-  head.p = std::bit_cast<double>(in.le<std::uint64_t>());
+  head.p = detail::bit_cast<double>(in.le<std::uint64_t>());
   head.probes = in.le<std::uint64_t>();
   head.bits = in.le<std::uint64_t>();
   head.keys = in.le<std::uint64_t>();
@@ -59,7 +58,7 @@ Head head_of(Bytes bytes) {
   return head;
 }
 
-// What follows the table is free, so its length says little; but bits and probes always follow from n and p.
+// Anything may follow the table, so the length says little; but bits and probes always follow from n and p.
 Sniffed sniff(const Source& source) noexcept {
   const Head head = head_of(source.bytes);
   if (head.wrong || head.flags != 1 || !(head.p > 0 && head.p < 1)) return Sniffed::no;
@@ -67,7 +66,7 @@ Sniffed sniff(const Source& source) noexcept {
   const auto bits = static_cast<double>(head.bits);
   const bool agrees = head.bits != 0 && std::abs(bits - std::floor(optimal_bits(n, head.p))) <= 1 &&
                       static_cast<double>(head.probes) == std::ceil(std::log(2.0) * bits / n) &&
-                      head.probes <= kMostProbes && head.table.size() >= table_bytes(head.bits, 64);
+                      head.probes <= kMaxProbes && head.table.size() >= table_bytes(head.bits, 64);
   return agrees ? Sniffed::certain : Sniffed::no;
 }
 
@@ -81,12 +80,12 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   if (!bits) return bits.error();
   const double probes = std::ceil(std::log(2.0) * static_cast<double>(*bits) / static_cast<double>(n));
   const auto k = static_cast<std::uint64_t>(probes);
-  Buffer table(table_bytes(*bits, 64));
+  Buffer table(memory_size(table_bytes(*bits, 64)));
   const std::uint64_t added = fill_classic<DcsoScheme>(table, *bits, k, keys);
   Writer out;
   out.le(std::uint64_t{1})
       .le(n)
-      .le(std::bit_cast<std::uint64_t>(params.real("p")))
+      .le(detail::bit_cast<std::uint64_t>(params.real("p")))
       .le(k)
       .le(*bits)
       .le(added)

@@ -1,20 +1,20 @@
-// What the xor and binary fuse filters of other systems have in common: a key has a fingerprint and three slots, and is
-// perhaps there if the slots, XORed together, are the fingerprint (Graf and Lemire 2020, 2022; perhaps/fuse.h tells why
-// such slots can be found). A geometry says where the slots are:
+// What the xor and binary fuse filters of other systems share: a key has a fingerprint and three slots, and the answer
+// is *perhaps* if the XOR of the slots equals the fingerprint (Graf and Lemire 2020, 2022; perhaps/fuse.h explains why
+// such slots can be found). A geometry says where the slots of a key are:
 //
 //   struct Geometry {
 //     static constexpr std::string_view family;
-//     static constexpr std::size_t kQueues;               // of the peeling; they decide which bytes come out
-//     static constexpr std::uint32_t kMostKeysInSlot;     // more, and the next seed is tried
-//     static constexpr std::uint64_t kFirstSeed;          // counter of the stream of seeds
+//     static constexpr std::size_t kQueues;               // used in peeling; the bytes depend on them
+//     static constexpr std::uint32_t kMaxKeysInSlot;      // with more, the next seed is tried
+//     static constexpr std::uint64_t kFirstSeed;          // where the stream of seeds starts
 //     std::uint64_t seed;
 //     std::uint64_t slots() const noexcept;
 //     SlotsOfKey slots_of(std::uint64_t hash) const noexcept;  // each less than slots()
 //     std::size_t queue_of(std::uint64_t slot) const noexcept;
 //   };
 //
-// The slots lie in the file one after the other, little-endian; or packed: one bit for each slot, set if it is not
-// zero, then those that are not zero. Nothing but its length says whether a file is whole, so it has to be exact.
+// A file stores the slots one after the other, little-endian; or packed: one bit per slot, set if the slot is not zero,
+// followed by the slots that are not zero. Only the length can show that a file is complete, so it must match exactly.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -50,12 +50,12 @@ class PlainSlots {
   using Fingerprint = F;
   static constexpr bool kPacked = false;
 
-  // How many bytes `slots` slots at the front of `bytes` take; nothing if they have no room.
+  // Size in bytes of `slots` slots at the front of `bytes`; nothing if they do not fit.
   static std::optional<std::uint64_t> size_in(Bytes bytes, std::uint64_t slots) noexcept {
     if (slots > bytes.size() / sizeof(F)) return {};
     return slots * sizeof(F);
   }
-  // REQUIRES: `bytes` are what size_in found.
+  // REQUIRES: `bytes` are exactly as many as size_in() returned.
   PlainSlots(Bytes bytes, std::uint64_t) noexcept : bytes_(bytes) {}
 
   F operator[](std::uint64_t i) const noexcept { return detail::load<F>(bytes_.data() + i * sizeof(F)); }
@@ -66,8 +66,8 @@ class PlainSlots {
   Bytes bytes_;
 };
 
-// Asked as they lie: beside the file they need one count for each 64 slots. Unpacked, a stranger's file of nothing but
-// zero slots would take 16 times its size.
+// Packed slots, queried in place: apart from the file this needs one count per 64 slots. If they were unpacked, an
+// untrusted file with only zero slots would take 16 times its size.
 template <std::unsigned_integral F>
 class PackedSlots {
  public:
@@ -81,7 +81,7 @@ class PackedSlots {
     for (std::uint64_t i = 0; i * 64 < slots; ++i) used += count_of(word_in(bytes, slots, i));
     if (used > (bytes.size() - bitmap) / sizeof(F)) return {};
     for (std::uint64_t i = 0; i < used; ++i)
-      if (detail::load<F>(bytes.data() + bitmap + i * sizeof(F)) == 0) return {};  // it would not be there
+      if (detail::load<F>(bytes.data() + bitmap + i * sizeof(F)) == 0) return {};  // never stored
     return bitmap + used * sizeof(F);
   }
   PackedSlots(Bytes bytes, std::uint64_t slots) : bytes_(bytes), slots_(slots), before_((slots + 63) / 64) {
@@ -108,12 +108,12 @@ class PackedSlots {
  private:
   static std::uint64_t bitmap_bytes(std::uint64_t slots) noexcept { return slots / 8 + (slots % 8 != 0); }
   static std::uint64_t count_of(std::uint64_t word) noexcept { return static_cast<std::uint64_t>(std::popcount(word)); }
-  // 64 bits of the bitmap; the last ones need not be whole bytes, nor have eight of them behind.
+  // 64 bits of the bitmap. The last word may be shorter, so it is not loaded as eight bytes.
   static std::uint64_t word_in(Bytes bytes, std::uint64_t slots, std::uint64_t i) noexcept {
     if (i != slots / 64) return detail::load<std::uint64_t>(bytes.data() + i * 8);
     std::uint64_t word = 0;
     std::memcpy(&word, bytes.data() + i * 8, bitmap_bytes(slots) - i * 8);
-    return word & ~(~std::uint64_t{0} << slots % 64);
+    return detail::little_endian(word) & ~(~std::uint64_t{0} << slots % 64);
   }
 
   Bytes bytes_;
@@ -121,7 +121,7 @@ class PackedSlots {
   std::vector<std::uint64_t> before_;  // slots in use before each word
 };
 
-// Batches as the layouts of our own families have them.
+// Queries in batches, as in the layouts of our own families.
 template <class Geometry, class Slots>
 struct FingerprintLayout {
   using Fingerprint = typename Slots::Fingerprint;
@@ -162,10 +162,10 @@ template <class Geometry>
 struct FingerprintParts {
   std::string_view format;
   Geometry geometry;
-  Bytes rest;  // behind the header
+  Bytes rest;  // after the header
   bool packed;
   std::optional<std::uint64_t> keys{};
-  std::string_view writer{};  // if it is a sibling's header
+  std::string_view writer{};  // if another library wrote the header
 };
 
 template <class Geometry, class Slots>
@@ -215,14 +215,14 @@ class FingerprintFilter final : public AnyFilter {
   Slots slots_;
 };
 
-// Whether `bytes` are these slots, no more and no less.
+// Whether `bytes` are exactly this many slots, with nothing missing and nothing left over.
 template <std::unsigned_integral F>
 bool are_slots(Bytes bytes, std::uint64_t slots, bool packed) noexcept {
   return (packed ? PackedSlots<F>::size_in(bytes, slots) : PlainSlots<F>::size_in(bytes, slots)) == bytes.size();
 }
 
-// Whether they are packed although nobody said so. Every key fills a slot, and seldom with zero: if a third of them
-// is missing, it is rather a plain file that was cut.
+// Guesses whether the slots are packed. Every key fills a slot, rarely with zero: if more than a third of the slots
+// that the keys would fill are missing, it is more likely a truncated plain file.
 template <std::unsigned_integral F>
 bool seem_packed(Bytes bytes, std::uint64_t slots, std::uint64_t keys) noexcept {
   const std::uint64_t bitmap = slots / 8 + (slots % 8 != 0);
@@ -230,7 +230,7 @@ bool seem_packed(Bytes bytes, std::uint64_t slots, std::uint64_t keys) noexcept 
          are_slots<F>(bytes, slots, true);
 }
 
-// Calls use(slots) with the slots behind a header, or says why there are none.
+// Calls use(slots) with the slots that follow the header, or says why there are none.
 template <class Answer, std::unsigned_integral F, class Geometry, class Use>
 Result<Answer> with_slots(const FingerprintParts<Geometry>& parts, Use use) {
   const std::uint64_t slots = parts.geometry.slots();
@@ -264,48 +264,47 @@ void write_slots(Writer& out, const Slots& slots, std::uint64_t count, bool pack
     if (!packed || slots[i] != 0) out.le(static_cast<F>(slots[i]));
 }
 
-// The same fingerprints, packed or not; write(slots) makes the file.
+// Writes the same fingerprints packed or unpacked; write(slots) makes the file.
 template <std::unsigned_integral F, class Geometry, class Write>
 Result<Converted> repacked(const FingerprintParts<Geometry>& parts, bool packed, Write write) {
   return with_slots<Converted, F>(parts, [&](const auto& slots) {
     return Converted{write(slots), parts.packed == packed ? "none"
-                                   : packed               ? "zero fingerprints became bits"
-                                                          : "bits became zero fingerprints"};
+                                   : packed               ? "a bitmap replaces the zero fingerprints"
+                                                          : "zero fingerprints replace the bitmap"};
   });
 }
 
 inline Error not_these_fingerprints(const Opened& from, std::string_view to) {
-  return bad(
-      Errc::unsupported, from.format, "to ", to,
-      ": the fingerprints of its keys are others, and a filter does not know its keys: build it anew from the keys");
+  return bad(Errc::unsupported, from.format, "to ", to,
+             ": its fingerprints are different, and a filter does not store its keys: rebuild it from the keys");
 }
 
-// The writers give up after so many.
-inline constexpr std::uint64_t kMostSeeds = 100;
+// The number of seeds after which the writers give up.
+inline constexpr std::uint64_t kMaxSeeds = 100;
 constexpr std::uint64_t seed_at(std::uint64_t first, std::uint64_t i) noexcept {
   return splitmix64(first + i * 0x9e3779b97f4a7c15u);
 }
 
-// Peels the keys in the order that makes the writers' bytes: slots with one key wait in stacks; each stack is emptied
-// before the next one is looked at, and a slot that is left with one key goes on top of its own.
+// Peels the keys in the order that reproduces the writers' bytes. Slots with one key wait in stacks. Each stack is
+// emptied before the next one, and a slot that drops to one key is pushed onto its own stack.
 template <class Geometry>
 class Peeling {
  public:
   explicit Peeling(const Geometry& geometry) : geometry_(geometry), cells_(geometry.slots()) {}
 
-  // False: these keys do not peel with this seed.
+  // Returns false if these keys do not peel with this seed.
   bool peel(std::span<const std::uint64_t> digests) {
     for (const std::uint64_t digest : digests) {
       const std::uint64_t hash = seeded(digest, geometry_.seed);
       for (const std::uint64_t slot : geometry_.slots_of(hash)) {
         cells_[slot].sum ^= hash;
-        if (++cells_[slot].keys > Geometry::kMostKeysInSlot) return false;
+        if (++cells_[slot].keys > Geometry::kMaxKeysInSlot) return false;
       }
     }
     for (std::uint64_t slot = 0; slot < cells_.size(); ++slot)
       if (cells_[slot].keys == 1) push(slot);
     order_.reserve(digests.size());
-    while (std::ranges::any_of(stacks_, [](const auto& stack) { return !stack.empty(); })) {
+    while (std::any_of(stacks_.begin(), stacks_.end(), [](const auto& stack) { return !stack.empty(); })) {
       for (auto& stack : stacks_) {
         while (!stack.empty()) {
           const std::uint64_t slot = stack.back();
@@ -317,7 +316,7 @@ class Peeling {
     return order_.size() == digests.size();
   }
 
-  // In reverse order of peeling, every key sets the slot that was its own. The others are zero.
+  // In the reverse order of peeling, every key sets the slot it was peeled from. All other slots are zero.
   template <std::unsigned_integral F>
   std::vector<F> fingerprints() const {
     std::vector<F> slots(cells_.size());
@@ -332,7 +331,7 @@ class Peeling {
 
  private:
   struct Cell {
-    std::uint64_t sum = 0;  // of the hashes of the keys that are left
+    std::uint64_t sum = 0;  // XOR of the hashes of the keys that are left
     std::uint32_t keys = 0;
   };
   struct Peeled {
@@ -345,7 +344,7 @@ class Peeling {
     const std::uint64_t hash = cells_[slot].sum;
     order_.push_back({hash, slot});
     const SlotsOfKey all = geometry_.slots_of(hash);
-    const auto own = static_cast<std::size_t>(std::ranges::find(all, slot) - all.begin());
+    const auto own = static_cast<std::size_t>(std::find(all.begin(), all.end(), slot) - all.begin());
     for (const std::size_t other : {(own + 1) % 3, (own + 2) % 3}) {
       Cell& cell = cells_[all[other]];
       cell.sum ^= hash;
@@ -359,20 +358,20 @@ class Peeling {
   std::vector<Peeled> order_;
 };
 
-// The fingerprints of the first seed that works, which is left in `geometry`.
+// The fingerprints under the first seed that works; geometry.seed is set to it.
 template <std::unsigned_integral F, class Geometry>
 Result<std::vector<F>> peel_fingerprints(std::string_view format, Geometry& geometry,
                                          std::span<const std::uint64_t> digests) {
-  for (std::uint64_t i = 0; i < kMostSeeds; ++i) {
+  for (std::uint64_t i = 0; i < kMaxSeeds; ++i) {
     geometry.seed = seed_at(Geometry::kFirstSeed, i);
     Peeling<Geometry> peeling(geometry);
     if (peeling.peel(digests)) return peeling.template fingerprints<F>();
   }
-  return bad(Errc::unsupported, format, "none of ", kMostSeeds, " seeds fits these keys");
+  return bad(Errc::unsupported, format, "none of ", kMaxSeeds, " seeds works for these keys");
 }
 
 inline constexpr Param kPackedParam[] = {
-    {"packed", "a bit for each fingerprint, and only those that are not zero", Param::Type::flag, "false"},
+    {"packed", "a bitmap, and only the fingerprints that are not zero", Param::Type::flag, "false"},
 };
 
 }  // namespace perhaps::format

@@ -6,7 +6,8 @@
 //   h = murmur3's finaliser of (xxh64(key, 0) + seed), fingerprint = the low bits of h XOR h >> 32
 //   slots = p = high64(h * C),  (p + S) XOR (h >> 18 mod S),  (p + 2 S) XOR (h mod S)
 //
-// Go's xorfilter writes u32 LE S, S - 1, segments, C, slots behind its seed, and asks in the same way: read as well.
+// Go's xorfilter writes u32 LE S, S - 1, segments, C, slots after its seed and looks keys up in the same way, so its
+// files can be read too.
 #include <cmath>
 
 #include "format/fingerprints.h"
@@ -18,14 +19,14 @@ namespace {
 struct FuseSegments {
   static constexpr std::string_view family = "fuse";
   static constexpr std::size_t kQueues = 1;
-  static constexpr std::uint32_t kMostKeysInSlot = 63;
+  static constexpr std::uint32_t kMaxKeysInSlot = 63;
   static constexpr std::uint64_t kFirstSeed = 0x726b2b9d438b9d4du;
 
   std::uint64_t seed;
-  std::uint64_t length;    // of a segment, a power of two
-  std::uint64_t segments;  // in which a key's first slot may be
+  std::uint64_t length;    // of a segment; a power of two
+  std::uint64_t segments;  // that can hold the first slot of a key
 
-  // The writers' floating point, operation by operation: packed files have nothing but the number of keys.
+  // Repeats the writers' floating-point arithmetic operation by operation: packed files store only the number of keys.
   static FuseSegments for_keys(std::uint64_t keys) noexcept {
     if (keys == 0) return {0, 4, 1};
     const auto n = static_cast<double>(keys);
@@ -56,7 +57,7 @@ constexpr std::string_view kName = sizeof(F) == 1 ? "fuse8" : "fuse16";
 constexpr std::uint64_t kPlainHeader = 28;
 constexpr std::uint64_t kPackedHeader = 12;
 
-// The five numbers behind the seed agree with each other in one way only, so this tells the headers apart.
+// The five numbers after the seed are consistent in only one of the two readings, which tells the two headers apart.
 struct PlainHead {
   std::uint64_t seed;
   std::array<std::uint32_t, 5> numbers;
@@ -81,14 +82,14 @@ struct PlainHead {
 template <class F>
 Result<Parts> plain_parts(Bytes bytes, const PlainHead& head) {
   if (head.is_short)
-    return bad(Errc::truncated, kName<F>, "a header of ", kPlainHeader, " bytes, and there are ", bytes.size());
-  if (!head.agrees()) return bad(Errc::bad_parameter, kName<F>, "lengths in the header that contradict each other");
+    return bad(Errc::truncated, kName<F>, "the header has ", kPlainHeader, " bytes, the file ", bytes.size());
+  if (!head.agrees()) return bad(Errc::bad_parameter, kName<F>, "the lengths in the header contradict each other");
   Parts parts{.format = kName<F>, .geometry = head.geometry(), .rest = bytes.subspan(kPlainHeader), .packed = false};
-  // binary_fuse16_serialization_bytes() says four too many, and who believes it writes them.
+  // binary_fuse16_serialization_bytes() returns four too many, and callers that trust it write four bytes more.
   const std::uint64_t size = parts.geometry.slots() * sizeof(F);
   if (sizeof(F) == 2 && parts.rest.size() == size + 4) parts.rest = parts.rest.first(size);
   if (head.from_go()) {
-    parts.writer = "of Go's xorfilter";
+    parts.writer = "from Go's xorfilter";
   } else {
     parts.keys = head.numbers[0];
   }
@@ -98,7 +99,7 @@ Result<Parts> plain_parts(Bytes bytes, const PlainHead& head) {
 template <class F>
 Result<Parts> packed_parts(Bytes bytes, const PlainHead& head) {
   if (bytes.size() < kPackedHeader)
-    return bad(Errc::truncated, kName<F>, "a header of ", kPackedHeader, " bytes, and there are ", bytes.size());
+    return bad(Errc::truncated, kName<F>, "the header has ", kPackedHeader, " bytes, the file ", bytes.size());
   FuseSegments geometry = FuseSegments::for_keys(head.numbers[0]);
   geometry.seed = head.seed;
   return Parts{.format = kName<F>,
@@ -116,7 +117,7 @@ Result<Parts> parts_of(Bytes bytes, const Params* params) {
   auto packed = packed_parts<F>(bytes, head);
   if (packed && !head.agrees() && seem_packed<F>(packed->rest, packed->geometry.slots(), *packed->keys)) return packed;
   if (!head.is_short && !head.agrees())
-    return bad(Errc::bad_parameter, kName<F>, bytes.size(), " bytes fit neither a plain header nor a packed one");
+    return bad(Errc::bad_parameter, kName<F>, bytes.size(), " bytes fit neither the plain nor the packed form");
   return plain_parts<F>(bytes, head);
 }
 
@@ -125,8 +126,8 @@ Sniffed sniff(const Source& source) noexcept {
   const auto parts = parts_of<F>(source.bytes, nullptr);
   if (!parts || !are_slots<F>(parts->rest, parts->geometry.slots(), parts->packed)) return Sniffed::no;
   if (!parts->packed) return Sniffed::certain;
-  // So short a header is not enough: the seed must be one that the writer tries.
-  for (std::uint64_t i = 0; i < kMostSeeds; ++i)
+  // The packed header is too short to be certain, so the seed must also be one that the writer would try.
+  for (std::uint64_t i = 0; i < kMaxSeeds; ++i)
     if (parts->geometry.seed == seed_at(FuseSegments::kFirstSeed, i)) return Sniffed::certain;
   return Sniffed::no;
 }
@@ -166,11 +167,11 @@ Result<Converted> convert(const Source& source, const Opened& from, const Params
   if (from.format != kName<F>) return not_these_fingerprints(from, kName<F>);
   const auto parts = parts_of<F>(source.bytes, nullptr);
   if (!parts) return parts.error();
-  if (!parts->keys) return bad(Errc::unsupported, kName<F>, "Go's header does not say how many keys there are");
+  if (!parts->keys) return bad(Errc::unsupported, kName<F>, "Go's header does not store the number of keys");
   const bool packed = params.flag("packed");
   const FuseSegments follows = FuseSegments::for_keys(*parts->keys);
   if (packed && (follows.length != parts->geometry.length || follows.segments != parts->geometry.segments))
-    return bad(Errc::unsupported, kName<F>, "its segments are not those that follow from ", *parts->keys, " keys");
+    return bad(Errc::unsupported, kName<F>, "its segments differ from those that follow from ", *parts->keys, " keys");
   return repacked<F>(*parts, packed,
                      [&](const auto& slots) { return written(parts->geometry, *parts->keys, slots, packed); });
 }
@@ -182,7 +183,7 @@ constexpr Codec codec(std::string_view summary) {
 
 }  // namespace
 
-constinit const Codec kFuse8 = codec<std::uint8_t>("binary fuse filter of xor_singleheader, 8 bits a slot");
-constinit const Codec kFuse16 = codec<std::uint16_t>("binary fuse filter of xor_singleheader, 16 bits a slot");
+constinit const Codec kFuse8 = codec<std::uint8_t>("binary fuse filter of xor_singleheader, 8 bits per slot");
+constinit const Codec kFuse16 = codec<std::uint16_t>("binary fuse filter of xor_singleheader, 16 bits per slot");
 
 }  // namespace perhaps::format

@@ -1,9 +1,9 @@
 // go_bloom: BloomFilter.WriteTo of bits-and-blooms/bloom, version 3 (Go).
 //
 //   u64 BE bits | u64 BE probes | u64 BE bits again | ceil(bits / 64) x u64 BE, bit p = bit p % 64 of word p / 64
-//   h[0..1] = murmur3_x64_128(key), h[2..3] = murmur3_x64_128(key and one byte 01)
+//   h[0..1] = murmur3_x64_128(key), h[2..3] = murmur3_x64_128(key followed by a byte 01)
 //   position i = (h[i % 2] + i * h[2 + ((i + i % 2) % 4) / 2]) mod bits
-// A program may set the order of bytes in the second count and in the words to little-endian; the count shows it.
+// A program may choose little-endian for the second count and the words; that count shows which it is.
 #include "format/classic.h"
 #include "format/registry.h"
 #include "hash/murmur3.h"
@@ -36,10 +36,10 @@ struct GoScheme {
 };
 
 constexpr Param kParams[] = {
-    {"n", "keys it is sized for; 0 = by m and k", Param::Type::count, "", 0, 1e12, {}, Param::Means::keys},
+    {"n", "keys it is sized for; 0: use m and k", Param::Type::count, "", 0, 1e12, {}, Param::Means::keys},
     {"fp", "false-positive rate", Param::Type::real, "0.01", 0, 1, {}, Param::Means::fpr},
-    {"m", "bits, instead of n and fp", Param::Type::count, "", 0, kMostBits},
-    {"k", "probes, instead of n and fp", Param::Type::count, "", 0, kMostProbes},
+    {"m", "bits, instead of n and fp", Param::Type::count, "", 0, kMaxBits},
+    {"k", "probes, instead of n and fp", Param::Type::count, "", 0, kMaxProbes},
 };
 
 struct Head : ClassicParts {
@@ -53,7 +53,8 @@ Head head_of(Bytes bytes) {
   const auto again = in.be<std::uint64_t>();
   head.is_little = again != head.bits && swapped(again) == head.bits;
   head.end_header(in, 24);
-  head.require(again == head.bits || head.is_little, Errc::bad_parameter, head.bits, " bits, and then ", again);
+  head.require(again == head.bits || head.is_little, Errc::bad_parameter, "the two counts of bits differ: ", head.bits,
+               " and ", again);
   return head;
 }
 

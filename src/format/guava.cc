@@ -1,10 +1,10 @@
 // guava: com.google.common.hash.BloomFilter.writeTo, with either of its strategies.
 //
 //   u8 strategy | u8 probes | u32 BE words | words x u64 BE, bit p = bit p % 64 of word p / 64; no checksum
-//   h = murmur3_x64_128(what the funnel makes of the key)
+//   h = murmur3_x64_128(the funnel's output for the key)
 //   strategy 1 (MURMUR128_MITZ_64): position i = (h.first + i * h.second) without its sign bit, mod bits
-//   strategy 0 (MURMUR128_MITZ_32): position i = low32(h.first) + (i + 1) * high32(h.first) in 32 bits, its complement
-//                                   if that is negative, mod bits
+//   strategy 0 (MURMUR128_MITZ_32): position i = low32(h.first) + (i + 1) * high32(h.first) in 32 bits, complemented if
+//                                   negative, mod bits
 #include <charconv>
 
 #include "format/classic.h"
@@ -40,7 +40,7 @@ constexpr Param kParams[] = {
     {"expected_insertions", "keys it is sized for", Param::Type::count, "", 0, 1e12, {}, Param::Means::keys},
     {"fpp", "false-positive rate", Param::Type::real, "0.03", 1e-77, 0.999, {}, Param::Means::fpr},
     {"strategy", "1 = 64 bits, 0 = the older 32 bits", Param::Type::count, "1", 0, 1},
-    {"guava", "version; from 33.4 on the probes follow from fpp alone", Param::Type::word, "31.1"},
+    {"guava", "version; since 33.4 the probes follow from fpp alone", Param::Type::word, "31.1"},
 };
 
 struct Head : ClassicParts {
@@ -54,7 +54,7 @@ Head head_of(Bytes bytes) {
   head.bits = std::uint64_t{64} * words;
   head.end_header(in, 6);
   head.require(head.strategy <= 1, Errc::bad_parameter, "strategy ", head.strategy, " is not known");
-  head.require(words <= kMostInt, Errc::bad_parameter, words, " words, more than an int has");
+  head.require(words <= kMaxInt, Errc::bad_parameter, words, " words, more than an int holds");
   return head;
 }
 
@@ -78,7 +78,7 @@ bool is_from_33_4(std::string_view version) noexcept {
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   const auto n = static_cast<double>(std::max<std::uint64_t>(params.count_or("expected_insertions", keys.size()), 1));
   const double fpp = params.real("fpp");
-  const auto bits = whole_bits(kName, std::floor(optimal_bits(n, fpp)), 64 * kMostInt);
+  const auto bits = whole_bits(kName, std::floor(optimal_bits(n, fpp)), 64 * kMaxInt);
   if (!bits) return bits.error();
   const double wanted = is_from_33_4(params.word("guava")) ? -std::log(fpp) / std::log(2.0)
                                                            : static_cast<double>(*bits) / n * std::log(2.0);

@@ -1,9 +1,11 @@
 // hadoop: org.apache.hadoop.util.bloom.BloomFilter.write (Hudi; not the dynamic filter of a BloomMapFile).
 //
 //   i32 BE -1 | i32 BE probes | u8 hash (0 Jenkins, 1 Murmur) | i32 BE bits | ceil(bits / 8) bytes, least bit first
-//   i32 BE probes                                             | i32 BE bits | the same: the old form, Jenkins
-//   v = 0; for each position v = hash(key, seed v), position = |v rem bits|, v signed and of 32 bits
+//   i32 BE probes                                             | i32 BE bits | the same: the old form, always Jenkins
+//   v = 0; for each position v = hash(key, seed v), position = |v rem bits|, v signed, 32 bits
 //   empty keys are refused
+#include <algorithm>
+
 #include "format/classic.h"
 #include "format/registry.h"
 #include "hash/lookup3.h"
@@ -17,7 +19,7 @@ constexpr std::uint32_t kVersion = 0xffffffff;
 
 template <auto kHash>
 struct HadoopScheme {
-  using word = Bytes;  // every position is a hash of its own
+  using word = Bytes;  // every position needs its own hash of the key
   static constexpr std::string_view hash = kHash == lookup3 ? "lookup3, chained" : "murmur2 of Hadoop, chained";
   word operator()(Bytes key) const noexcept { return key; }
   static bool ignores(Bytes key) noexcept { return key.empty(); }
@@ -43,8 +45,8 @@ using Murmur = HadoopScheme<murmur2_hadoop>;
 constexpr Param kParams[] = {
     {"numKeys", "keys it is sized for", Param::Type::count, "", 1, 1e12, {}, Param::Means::keys},
     {"errorRate", "false-positive rate", Param::Type::real, "0.005", 1e-300, 0.999, {}, Param::Means::fpr},
-    {"vectorSize", "bits, instead of what numKeys and errorRate make of them", Param::Type::count, "", 1, kMostInt},
-    {"nbHash", "probes", Param::Type::count, "5", 1, kMostProbes},
+    {"vectorSize", "bits, instead of numKeys and errorRate", Param::Type::count, "", 1, kMaxInt},
+    {"nbHash", "probes", Param::Type::count, "5", 1, kMaxProbes},
     {"hashType", "which hash", Param::Type::word, "murmur", 0, 0, "murmur|jenkins"},
 };
 
@@ -59,10 +61,10 @@ Head head_of(Bytes bytes) {
   if (first == kVersion) head.hash = in.le<std::uint8_t>();
   head.bits = in.be<std::uint32_t>();
   head.end_header(in, first == kVersion ? 13 : 8);
-  head.require(first == kVersion || first <= kMostInt, Errc::bad_version, "version ", static_cast<std::int32_t>(first),
+  head.require(first == kVersion || first <= kMaxInt, Errc::bad_version, "version ", static_cast<std::int32_t>(first),
                " is not known");
   head.require(head.hash <= 1, Errc::bad_parameter, "hash ", head.hash, " is not known");
-  head.require(head.bits <= kMostInt, Errc::bad_parameter, head.bits, " bits, more than an int has");
+  head.require(head.bits <= kMaxInt, Errc::bad_parameter, head.bits, " bits, more than an int holds");
   return head;
 }
 
@@ -73,13 +75,13 @@ Result<Opened> open(const Source& source, const Params&) {
 }
 
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
-  if (std::ranges::any_of(keys, [](Bytes key) { return key.empty(); }))
+  if (std::any_of(keys.begin(), keys.end(), [](Bytes key) { return key.empty(); }))
     return bad(Errc::bad_parameter, kName, "an empty key cannot be added");
   const auto n = static_cast<double>(params.count_or("numKeys", std::max<std::uint64_t>(keys.size(), 1)));
   const auto probes = static_cast<double>(params.count("nbHash"));
   const double wanted = std::ceil(-probes * n / std::log(1 - std::pow(params.real("errorRate"), 1 / probes)));
   const auto bits = params.given("vectorSize") ? Result<std::uint64_t>(params.count("vectorSize"))
-                                               : whole_bits(kName, wanted, kMostInt);
+                                               : whole_bits(kName, wanted, kMaxInt);
   if (!bits) return bits.error();
   const bool jenkins = params.word("hashType") == "jenkins";
   Writer out;

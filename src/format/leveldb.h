@@ -1,8 +1,8 @@
-// The Bloom filter of LevelDB, one for each 2 KiB window of a table: what the blob codec, the table codec and plug-ins
-// share.
+// LevelDB's Bloom filter, one for each 2 KiB window of a table. Shared by the codec of a single filter, the table codec
+// and the plug-in (perhaps/format/leveldb.h).
 //
 //   ceil(max(64, n * bits_per_key) / 8) bytes of bits | u8 probes
-//   h = leveldb_hash(key); position i = h mod bits; h += rotl(h0, 15), all in 32 bits
+//   h = h0 = leveldb_hash(key); for each position: h mod bits, then h += rotl(h0, 15), all in 32 bits
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -37,30 +37,30 @@ struct LevelDbScheme {
 
 struct LevelDb {
   static constexpr std::string_view kName = "leveldb";
-  static constexpr std::uint64_t kMostProbes = 30;  // more are reserved for encodings to come
+  static constexpr std::uint64_t kMaxProbes = 30;  // larger values are reserved for future encodings
 
   static std::uint64_t bytes(std::uint64_t keys, std::uint64_t bits_per_key) noexcept {
     return (std::max<std::uint64_t>(64, keys * bits_per_key) + 7) / 8 + 1;
   }
-  // Twice rounded down, as LevelDB does: 0.69 for ln 2.
+  // Rounded down twice, as in LevelDB: 0.69 for ln 2, and the product.
   static std::uint64_t probes(std::uint64_t bits_per_key) noexcept {
     return std::clamp<std::uint64_t>(static_cast<std::uint64_t>(static_cast<double>(bits_per_key) * 0.69), 1,
-                                     kMostProbes);
+                                     kMaxProbes);
   }
-  // Appends the filter of these keys; duplicates count.
+  // Appends the filter of these keys, sized with duplicates counted.
   static void append(Writer& out, std::span<const Bytes> keys, std::uint64_t bits_per_key) {
     const std::span<std::byte> blob = out.zeros(bytes(keys.size(), bits_per_key));
     blob.back() = static_cast<std::byte>(probes(bits_per_key));
     const auto table = blob.first(blob.size() - 1);
-    fill_classic<LevelDbScheme>(table, 8 * table.size(), probes(bits_per_key), keys);
+    fill_classic<LevelDbScheme>(table, std::uint64_t{8} * table.size(), probes(bits_per_key), keys);
   }
-  // As LevelDB's own reader answers, but for blobs of less than two bytes, where it says *no* to every key.
+  // Answers as LevelDB's own reader does, except for blobs of less than two bytes, where LevelDB answers *no*.
   static bool may_contain(Bytes blob, std::uint32_t h) noexcept {
     if (blob.size() < 2) return true;
     const auto probes = std::to_integer<std::uint32_t>(blob.back());
-    if (probes > kMostProbes) return true;
+    if (probes > kMaxProbes) return true;
     return BloomLayout<LevelDbPlan>::may_contain<detail::isa::Portable>(
-        {.bits = 8 * (blob.size() - 1), .probes = probes}, blob.data(), h);
+        {.bits = std::uint64_t{8} * (blob.size() - 1), .probes = probes}, blob.data(), h);
   }
 };
 

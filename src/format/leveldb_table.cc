@@ -1,5 +1,6 @@
-// leveldb-table: the filter of a LevelDB table file (.ldb, .sst), asked as DB::Get asks it: the index names the data
-// block that would have the key, and the offset of that block its window. leveldb-filterblock: the filter block alone.
+// leveldb-table: the filter of a LevelDB table file (.ldb, .sst), queried as DB::Get does: the index gives the data
+// block that would hold the key, and the offset of that block gives the window. leveldb-filterblock: the filter block
+// alone.
 #include "format/leveldb_table.h"
 
 #include "format/registry.h"
@@ -19,7 +20,7 @@ FilterBlock::FilterBlock(Bytes block) noexcept : block_(block) {
 }
 
 std::optional<Bytes> FilterBlock::window(std::uint64_t i) const noexcept {
-  // Of the last window this reads the number after the offsets.
+  // For the last window, the limit is the number after the offsets.
   Reader in(block_.subspan(filters_.size() + 4 * i, 8));
   const auto start = in.le<std::uint32_t>();
   const auto limit = in.le<std::uint32_t>();
@@ -28,46 +29,48 @@ std::optional<Bytes> FilterBlock::window(std::uint64_t i) const noexcept {
   return filters_.subspan(start, limit - start);
 }
 
-bool FilterBlock::ask(std::uint64_t i, std::uint32_t h) const noexcept {
+bool FilterBlock::window_may_contain(std::uint64_t i, std::uint32_t h) const noexcept {
   const auto blob = window(i);
   if (!blob) return true;
-  // Here LevelDB is followed to the letter: less than two bytes hold no key.
+  // Exactly as in LevelDB: less than two bytes hold no key.
   return blob->size() >= 2 && LevelDb::may_contain(*blob, h);
 }
 
 bool FilterBlock::may_contain(std::uint64_t block_offset, std::uint32_t h) const noexcept {
   if (!readable_ || block_offset >> base_lg_ >= windows()) return true;
-  return ask(block_offset >> base_lg_, h);
+  return window_may_contain(block_offset >> base_lg_, h);
 }
 
 bool FilterBlock::in_any_window(std::uint32_t h) const noexcept {
   if (!readable_) return true;
   for (std::uint64_t i = 0; i < windows(); ++i) {
-    if (ask(i, h)) return true;
+    if (window_may_contain(i, h)) return true;
   }
   return false;
 }
 
 std::optional<Error> FilterBlock::damage(std::string_view format) const {
   if (block_.size() < 5)
-    return bad(Errc::truncated, format, "a filter block has at least 5 bytes, and there are ", block_.size());
+    return bad(Errc::truncated, format, "the filter block has ", block_.size(), " bytes, needs at least 5");
   if (base_lg_ > 63) return bad(Errc::bad_parameter, format, "windows of 2^", base_lg_, " bytes");
-  if (!readable_) return bad(Errc::truncated, format, "the offsets begin behind the filter block");
+  if (!readable_) return bad(Errc::truncated, format, "the offsets begin after the end of the filter block");
   if (filters_.size() + offsets_.size() + 5 != block_.size())
-    return bad(Errc::bad_parameter, format, "the offsets are no whole numbers");
+    return bad(Errc::bad_parameter, format, "the offsets are not a whole number of 4-byte words");
   std::uint64_t end = 0;
   for (std::uint64_t i = 0; i < windows(); ++i) {
     const auto start = Reader(offsets_.subspan(4 * i, 4)).le<std::uint32_t>();
     const auto blob = window(i);
-    if (start != end || !blob) return bad(Errc::bad_parameter, format, "window ", i, " does not follow the one before");
+    if (start != end || !blob)
+      return bad(Errc::bad_parameter, format, "window ", i, " does not follow the previous one");
     end += blob->size();
     if (blob->empty()) continue;
     if (blob->size() < 2) return bad(Errc::truncated, format, "window ", i, " has a filter of one byte");
     const auto probes = std::to_integer<std::uint64_t>(blob->back());
-    if (probes < 1 || probes > LevelDb::kMostProbes)
-      return bad(Errc::bad_parameter, format, "window ", i, " has a filter of ", probes, " probes");
+    if (probes < 1 || probes > LevelDb::kMaxProbes)
+      return bad(Errc::bad_parameter, format, "window ", i, " has a filter with ", probes, " probes");
   }
-  if (end != filters_.size()) return bad(Errc::bad_parameter, format, filters_.size() - end, " bytes in no window");
+  if (end != filters_.size())
+    return bad(Errc::bad_parameter, format, filters_.size() - end, " bytes belong to no window");
   return {};
 }
 
@@ -81,10 +84,10 @@ Description FilterBlock::describe() const {
   std::uint64_t empty = 0;
   double set = 0, formula = 0, hits = 0;
   std::uint64_t state = 0;
-  const std::uint64_t asked =
+  const std::uint64_t queries =
       std::max<std::uint64_t>(16, (std::uint64_t{1} << 18) / std::max<std::uint64_t>(windows(), 1));
-  // Windows that overlap would make this pass longer than the block.
-  for (std::uint64_t i = 0; readable_ && i < windows() && d.bits <= 8 * filters_.size(); ++i) {
+  // The bound on d.bits keeps overlapping windows from making this pass longer than the block.
+  for (std::uint64_t i = 0; readable_ && i < windows() && d.bits <= std::uint64_t{8} * filters_.size(); ++i) {
     const auto blob = window(i);
     if (!blob || blob->size() < 2) {
       empty += blob && blob->empty();
@@ -99,8 +102,9 @@ Description FilterBlock::describe() const {
     if (probes != 0 && fill < 1) d.keys_estimated -= std::log1p(-fill) * bits / probes;
     formula += std::pow(fill, probes) * bits;
     std::uint64_t found = 0;
-    for (std::uint64_t j = 0; j < asked; ++j) found += ask(i, static_cast<std::uint32_t>(splitmix64(state++)));
-    hits += static_cast<double>(found) / static_cast<double>(asked) * bits;
+    for (std::uint64_t j = 0; j < queries; ++j)
+      found += window_may_contain(i, static_cast<std::uint32_t>(splitmix64(state++)));
+    hits += static_cast<double>(found) / static_cast<double>(queries) * bits;
   }
   if (d.bits != 0) {
     const auto bits = static_cast<double>(d.bits);
@@ -111,8 +115,7 @@ Description FilterBlock::describe() const {
   d.more = {{"windows", std::to_string(windows()) + " of 2^" + std::to_string(base_lg_) + " bytes, " +
                             std::to_string(empty) + " without a block"}};
   if (base_lg_ != kBaseLg) d.more.emplace_back("unusual", "LevelDB writes windows of 2^11 bytes");
-  if (d.fpr > 1.1 * formula)
-    d.more.emplace_back("formula", percent_text(formula) + ", which these probes do not reach");
+  if (d.fpr > 1.1 * formula) d.more.emplace_back("formula", percent_text(formula) + ", not reached by these probes");
   return d;
 }
 
@@ -141,7 +144,7 @@ Buffer filter_block_of(std::span<const Bytes> keys, std::span<const DataBlock> b
 
 namespace {
 
-// Asked without its table, so without knowing the block that would have the key: every window is asked.
+// A filter block without its table. The data block of a key is unknown, so every window is queried.
 class AnyWindow final : public AnyFilter {
  public:
   explicit AnyWindow(FilterBlock block) noexcept : block_(block) {}
@@ -156,15 +159,15 @@ class AnyWindow final : public AnyFilter {
   std::uint64_t byte_size() const noexcept override { return block_.bytes(); }
   Description describe() const override {
     Description d = block_.describe();
-    d.more.emplace_back("a window", percent_text(d.fpr) + " of the keys that a table asks it for");
-    // Windows of one size probe the same places, so their answers are not independent: all are asked. About as many
-    // probes as a large filter gets.
+    d.more.emplace_back("one window", percent_text(d.fpr) + ", the rate when queried through the table");
+    // Windows of equal size probe the same positions, so their answers are not independent: measure them together, with
+    // about as many probes as for a large filter.
     constexpr std::uint64_t kProbes = std::uint64_t{1} << 24;
     const std::uint64_t windows = std::max<std::uint64_t>(block_.windows(), 1);
-    const std::uint64_t asked = std::clamp<std::uint64_t>(kProbes / windows, 64, kProbes / 64);
+    const std::uint64_t queries = std::clamp<std::uint64_t>(kProbes / windows, 64, kProbes / 64);
     std::uint64_t hits = 0;
-    for (std::uint64_t i = 0; i < asked; ++i) hits += block_.in_any_window(static_cast<std::uint32_t>(splitmix64(i)));
-    if (hits >= 16) d.fpr = static_cast<double>(hits) / static_cast<double>(asked);
+    for (std::uint64_t i = 0; i < queries; ++i) hits += block_.in_any_window(static_cast<std::uint32_t>(splitmix64(i)));
+    if (hits >= 16) d.fpr = static_cast<double>(hits) / static_cast<double>(queries);
     return d;
   }
 
@@ -172,7 +175,7 @@ class AnyWindow final : public AnyFilter {
   FilterBlock block_;
 };
 
-// Asked as DB::Get asks it.
+// Queried as DB::Get does.
 class Table final : public AnyFilter {
  public:
   Table(FilterBlock block, Index index, bool internal, std::shared_ptr<const Buffer> owner) noexcept
@@ -209,7 +212,7 @@ constexpr std::string_view kTable = "leveldb-table";
 constexpr std::string_view kFilterKey = "filter.leveldb.BuiltinBloomFilter2";
 
 constexpr Param kTableParams[] = {
-    {"keys", "what the table was given: a database's are internal keys, of which the filter has the user keys",
+    {"keys", "keys of the table; a database stores internal keys, of which the filter holds the user keys",
      Param::Type::word, "guess", 0, 0, "guess|internal|plain"},
 };
 
@@ -224,7 +227,7 @@ Result<Opened> open_table(const Source& source, const Params& params) {
   auto footer = Footer::read(kTable, file);
   if (!footer) return stop(footer);
   if (footer->magic != Footer::kLevelDbMagic)
-    return damaged(source, kTable, bad(Errc::bad_magic, kTable, "a table of RocksDB"));
+    return damaged(source, kTable, bad(Errc::bad_magic, kTable, "this is a RocksDB table"));
   std::shared_ptr<const Buffer> owner;
   auto metaindex = read_block(kTable, "metaindex", file, footer->metaindex, footer->sum, &owner);
   if (!metaindex) return stop(metaindex);
@@ -235,19 +238,19 @@ Result<Opened> open_table(const Source& source, const Params& params) {
     Reader in(value);
     if (key == kFilterKey) at = Handle::read(in);
     if (key != kFilterKey && key.starts_with("filter."))
-      notes.push_back("a filter of another policy: " + std::string(key.substr(7)));
+      notes.push_back("ignored: a filter of another policy, " + std::string(key.substr(7)));
   });
-  if (!whole) return damaged(source, kTable, bad(Errc::bad_parameter, kTable, "the metaindex is no block"));
+  if (!whole) return damaged(source, kTable, bad(Errc::bad_parameter, kTable, "the metaindex is not a valid block"));
   Opened opened{.format = kTable, .whole = nullptr, .seek = nullptr, .entries = {}, .notes = std::move(notes)};
   if (!at) {
     opened.whole = always(true, kTable, "none");
-    opened.notes.emplace_back("the table has no filter of LevelDB's own policy: every key is perhaps in it");
+    opened.notes.emplace_back("no filter of LevelDB's own policy: the answer is perhaps for every key");
     return opened;
   }
   auto filter = read_block(kTable, "filter block", file, *at, footer->sum);
   if (!filter) return stop(filter);
   const FilterBlock block(*filter);
-  // Inside an engine it is asked as LevelDB would ask it.
+  // Inside an engine, a damaged block is queried as LevelDB would query it.
   if (source.on_damage == OnDamage::error) {
     if (auto damage = block.damage(kTable)) return *std::move(damage);
   }
@@ -258,7 +261,7 @@ Result<Opened> open_table(const Source& source, const Params& params) {
   auto bytes = read_block(kTable, "index", file, footer->index, footer->sum, &owner);
   if (!bytes && bytes.error().code != Errc::unsupported) return stop(bytes);
   if (!bytes) {
-    opened.notes.push_back(bytes.error().detail + ": every window is asked");
+    opened.notes.push_back(bytes.error().detail + ": every window is queried");
     return opened;
   }
   const std::string_view keys = params.word("keys");
@@ -267,7 +270,7 @@ Result<Opened> open_table(const Source& source, const Params& params) {
   if (!index) return stop(index);
   if (!index->ascends()) {
     opened.notes.emplace_back(
-        "the keys do not ascend byte by byte, so the comparator is unknown: every window is asked");
+        "the keys are not in bytewise order, so the comparator is unknown: every window is queried");
     return opened;
   }
   opened.whole = std::make_shared<Table>(block, *std::move(index), internal, std::move(owner));
@@ -275,14 +278,14 @@ Result<Opened> open_table(const Source& source, const Params& params) {
 }
 
 constexpr Param kBlockParams[] = {
-    {"bits_per_key", "bits a key", Param::Type::count, "10", 1, 1000, {}, Param::Means::bits_per_key},
+    {"bits_per_key", "bits per key", Param::Type::count, "10", 1, 1000, {}, Param::Means::bits_per_key},
     {"keys_per_block", "keys in each data block", Param::Type::count, "32", 1, 1e9},
-    {"block_bytes", "bytes of each data block, its trailer included", Param::Type::count, "4096", 6, 4e9},
+    {"block_bytes", "bytes in each data block, including its trailer", Param::Type::count, "4096", 6, 4e9},
 };
 
 Sniffed sniff_block(const Source& source) noexcept {
   if (source.bytes.size() < 5 || source.bytes.back() != std::byte{FilterBlock::kBaseLg}) return Sniffed::no;
-  // An empty one is five bytes that say so.
+  // An empty filter block is five bytes and is recognised as well.
   const FilterBlock block(source.bytes);
   return block.damage(FilterBlock::kName) ? Sniffed::no : Sniffed::certain;
 }
@@ -293,7 +296,7 @@ Result<Opened> open_block(const Source& source, const Params&) {
   return one_filter(source, FilterBlock::kName, std::make_shared<AnyWindow>(block));
 }
 
-// The filter block of a table whose data blocks are all alike.
+// The filter block of a table whose data blocks all have the same size.
 Result<Buffer> build_block(std::span<const Bytes> keys, const Params& params) {
   const std::uint64_t per_block = params.count("keys_per_block");
   const std::uint64_t block_bytes = params.count("block_bytes");

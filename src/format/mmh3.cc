@@ -1,7 +1,7 @@
 // mmh3: the filter that Python tutorials write with the package mmh3.
 //
 //   u32 LE bits | u32 LE probes | ceil(bits / 8) bytes, least significant bit first; no checksum
-//   position i = murmur3_x86_32(key, seed i) as a signed number, mod bits as Python does it: never negative
+//   position i = murmur3_x86_32(key, seed i) as a signed number, mod bits as in Python: never negative
 #include "format/classic.h"
 #include "format/registry.h"
 #include "hash/murmur3.h"
@@ -12,8 +12,8 @@ namespace {
 constexpr std::string_view kName = "mmh3";
 
 struct Mmh3Scheme {
-  using word = Bytes;  // every position is a hash of its own
-  static constexpr std::string_view hash = "murmur3-x86-32, a seed a probe";
+  using word = Bytes;  // every position needs its own hash of the key
+  static constexpr std::string_view hash = "murmur3-x86-32, one seed per probe";
   word operator()(Bytes key) const noexcept { return key; }
 
   class Plan {
@@ -35,8 +35,8 @@ struct Mmh3Scheme {
 constexpr Param kParams[] = {
     {"n", "keys it is sized for", Param::Type::count, "", 1, 1e12, {}, Param::Means::keys},
     {"p", "false-positive rate", Param::Type::real, "0.01", 1e-300, 0.999, {}, Param::Means::fpr},
-    {"m", "bits, instead of what n and p make of them", Param::Type::count, "", 1, 0xffffffff},
-    {"k", "probes, instead of what m and n make of them", Param::Type::count, "", 1, kMostProbes},
+    {"m", "bits, instead of n and p", Param::Type::count, "", 1, 0xffffffff},
+    {"k", "probes, instead of m and n", Param::Type::count, "", 1, kMaxProbes},
 };
 
 ClassicParts parts_of(Bytes bytes) {
@@ -57,7 +57,7 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   const auto bits = params.given("m") ? Result<std::uint64_t>(params.count("m"))
                                       : whole_bits(kName, std::floor(optimal_bits(n, params.real("p"))), 0xffffffff);
   if (!bits) return bits.error();
-  const double best = std::clamp(static_cast<double>(*bits) / n * std::log(2.0), 1.0, double{kMostProbes});
+  const double best = std::clamp(static_cast<double>(*bits) / n * std::log(2.0), 1.0, double{kMaxProbes});
   const std::uint64_t probes = params.count_or("k", static_cast<std::uint64_t>(best));
   Writer out;
   out.le(static_cast<std::uint32_t>(*bits)).le(static_cast<std::uint32_t>(probes));

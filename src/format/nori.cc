@@ -1,10 +1,12 @@
 // nori: the Bloom filter of nori-sstable (BloomFilter::encode), alone or in its table.
 //
 //   u32 LE probes | u64 LE bits | ceil(bits / 8) bytes, least significant bit first; no checksum, extra bytes ignored
-//   position i = (xxh64(key, 0) + i * xxh64(key, 1)) mod bits; bits is a power of two in files of today's code
+//   position i = (xxh64(key, 0) + i * xxh64(key, 1)) mod bits; current code writes only powers of two for bits
 //   table: blocks | index | this filter | 64 bytes: u64 LE index offset, index size, filter offset, filter size .. |
-//     at 45 u8 version (2: a quotient filter for each block, and none of these) .. | at 52 "NORISSTL" |
-//     at 60 u32 LE CRC-32C of the 60 bytes before
+//     at 45 u8 version (2: a quotient filter for each block instead of this filter) .. | at 52 "NORISSTL" |
+//     at 60 u32 LE CRC-32C of the 60 bytes before it
+#include <cstring>
+
 #include "format/classic.h"
 #include "format/registry.h"
 #include "hash/crc32.h"
@@ -24,7 +26,7 @@ struct NoriScheme {
 
 constexpr Param kParams[] = {
     {"estimated_keys", "keys it is sized for", Param::Type::count, "", 0, 1e12, {}, Param::Means::keys},
-    {"bits_per_key", "bits a key", Param::Type::count, "10", 0, 1000, {}, Param::Means::bits_per_key},
+    {"bits_per_key", "bits per key", Param::Type::count, "10", 0, 1000, {}, Param::Means::bits_per_key},
 };
 
 ClassicParts parts_of(Bytes bytes) {
@@ -40,7 +42,7 @@ Sniffed sniff(const Source& source) noexcept {
   const ClassicParts parts = parts_of(source.bytes);
   if (std::has_single_bit(parts.bits)) return sniff_classic<parts_of>(source);
   const bool is_empty = !parts.wrong && parts.bits == 0 && parts.table.empty();
-  return is_empty && parts.probes >= 1 && parts.probes <= kMostProbes ? Sniffed::certain : Sniffed::no;
+  return is_empty && parts.probes >= 1 && parts.probes <= kMaxProbes ? Sniffed::certain : Sniffed::no;
 }
 
 Result<Opened> open(const Source& source, const Params&) {
@@ -52,7 +54,7 @@ Result<Opened> open(const Source& source, const Params&) {
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   const std::uint64_t n = params.count_or("estimated_keys", keys.size());
   const std::uint64_t wanted = n * params.count("bits_per_key");
-  if (wanted > kMostBits) return bad(Errc::bad_parameter, kName, wanted, " bits are too many");
+  if (wanted > kMaxBits) return bad(Errc::bad_parameter, kName, wanted, " bits are too many");
   const std::uint64_t bits = wanted == 0 ? 0 : std::bit_ceil(wanted);
   const double probes = std::max(1.0, std::ceil(static_cast<double>(params.count("bits_per_key")) * 0.693));
   Writer out;
@@ -80,7 +82,7 @@ Footer footer_of(Bytes table) noexcept {
   footer.offset = in.le<std::uint64_t>();
   footer.size = in.le<std::uint64_t>();
   footer.version = std::to_integer<std::uint8_t>(raw[45]);
-  footer.is_nori = std::ranges::equal(raw.subspan(52, 8), bytes_of("NORISSTL"));
+  footer.is_nori = std::memcmp(raw.data() + 52, "NORISSTL", 8) == 0;
   footer.is_whole = Reader(raw.last(4)).le<std::uint32_t>() == crc32c(raw.first(60));
   return footer;
 }
@@ -97,9 +99,9 @@ Result<Opened> open_table(const Source& source, const Params&) {
     return damaged(source, kTable, bad(Errc::unsupported, kTable, "version ", footer.version, " has no Bloom filter"));
   const std::uint64_t room = source.bytes.size() - kFooter;
   if (footer.offset > room || footer.size > room - footer.offset) {
-    return damaged(
-        source, kTable,
-        bad(Errc::truncated, kTable, footer.size, " bytes of filter at ", footer.offset, ", room for ", room));
+    return damaged(source, kTable,
+                   bad(Errc::truncated, kTable, "the filter, ", footer.size, " bytes at ", footer.offset,
+                       ", ends after byte ", room));
   }
   return open_part(source, kTable, kNori, footer.offset, footer.size);
 }

@@ -1,18 +1,39 @@
-// Parameters by name.
+// Parses the parameters of a codec, which are given by name.
 #include <algorithm>
 #include <cassert>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
+#include <locale>
+#include <sstream>
 
-#include "perhaps/format.h"
+#include "perhaps/format/format.h"
 
 namespace perhaps::format {
 namespace {
 
 std::string text_of(double value) {
   std::string text(32, '\0');
-  text.resize(static_cast<std::size_t>(std::to_chars(text.data(), text.data() + text.size(), value).ptr - text.data()));
+#if defined(__cpp_lib_to_chars)
+  const auto size = std::to_chars(text.data(), text.data() + text.size(), value).ptr - text.data();
+#else
+  const auto size = std::snprintf(text.data(), text.size(), "%.15g", value);
+#endif
+  text.resize(static_cast<std::size_t>(size));
   return text;
+}
+
+// The whole text. libc++ reads real numbers by std::from_chars only since version 20, and a stream takes longer.
+bool is_number(std::string_view text, double& value) {
+#if defined(__cpp_lib_to_chars)
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && stop == text.data() + text.size();
+#else
+  if (text.find_first_not_of("0123456789.eE+-") != text.npos || text.empty() || text[0] == '+') return false;
+  std::istringstream in{std::string(text)};
+  in.imbue(std::locale::classic());
+  return (in >> value) && in.peek() == std::istringstream::traits_type::eof();
+#endif
 }
 
 Error wrong(const Param& param, std::string_view text, const std::string& why) {
@@ -57,10 +78,9 @@ Result<Params::Value> Params::parse(const Param& param, std::string_view text) {
       return wrong(param, text, "must be one of " + std::string(param.words));
     case Param::Type::count: {
       const auto [stop, error] = std::from_chars(text.data(), end, value.count);
-      // 1e6 is a count as well.
+      // 1e6 is also a count.
       if (error != std::errc() || stop != end) {
-        const auto [real_stop, real_error] = std::from_chars(text.data(), end, value.real);
-        if (real_error != std::errc() || real_stop != end || value.real < 0 || value.real >= 0x1p64 ||
+        if (!is_number(text, value.real) || value.real < 0 || value.real >= 0x1p64 ||
             value.real != std::floor(value.real))
           return wrong(param, text, "must be a whole number");
         value.count = static_cast<std::uint64_t>(value.real);
@@ -69,8 +89,7 @@ Result<Params::Value> Params::parse(const Param& param, std::string_view text) {
       break;
     }
     case Param::Type::real: {
-      const auto [stop, error] = std::from_chars(text.data(), end, value.real);
-      if (error != std::errc() || stop != end || std::isnan(value.real)) return wrong(param, text, "must be a number");
+      if (!is_number(text, value.real) || std::isnan(value.real)) return wrong(param, text, "must be a number");
       break;
     }
   }
@@ -80,7 +99,9 @@ Result<Params::Value> Params::parse(const Param& param, std::string_view text) {
 }
 
 std::size_t Params::index_of(std::string_view name) const noexcept {
-  return static_cast<std::size_t>(std::ranges::find(known_, name, &Param::name) - known_.begin());
+  return static_cast<std::size_t>(
+      std::find_if(known_.begin(), known_.end(), [&](const Param& param) { return param.name == name; }) -
+      known_.begin());
 }
 
 Result<void> Params::set(std::string_view name, std::string_view text) {
@@ -89,7 +110,7 @@ Result<void> Params::set(std::string_view name, std::string_view text) {
     std::string names;
     for (const Param& param : known_) names += (names.empty() ? "" : ", ") + std::string(param.name);
     return Error{Errc::bad_parameter,
-                 std::string(name) + ": no such parameter; there is " + (names.empty() ? std::string("none") : names)};
+                 std::string(name) + ": no such parameter; known: " + (names.empty() ? std::string("none") : names)};
   }
   auto value = parse(known_[i], text);
   if (!value) return std::move(value).error();

@@ -2,11 +2,13 @@
 //
 //   filter = BloomFilterHeader in thrift's compact protocol | blocks of 32 bytes as in perhaps/block_bloom.h
 //   file   = "PAR1" | columns, filters .. | FileMetaData in the same protocol | u32 LE its size | "PAR1"
-//   digest = xxh64(value, 0); a value is what PLAIN encoding makes of it, a byte array without its length
+//   digest = xxh64(value, 0); a value is hashed in PLAIN encoding, a byte array without its length
 //
-// A column chunk (one column of one row group) whose metadata name an offset has a filter there.
+// If the metadata of a column chunk (one column of one row group) contains a filter offset, its filter is there.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
 #include <set>
 
 #include "format/registry.h"
@@ -21,7 +23,7 @@ using Type = ThriftReader::Type;
 constexpr std::string_view kName = "parquet";
 constexpr std::string_view kMagic = "PAR1";
 constexpr std::string_view kEncryptedMagic = "PARE";
-constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;  // the largest power of two that the header's i32 holds
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;  // the largest power of two that the header's i32 holds
 
 constexpr std::array<std::string_view, 8> kTypes = {"BOOLEAN", "INT32",  "INT64",      "INT96",
                                                     "FLOAT",   "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"};
@@ -29,24 +31,26 @@ constexpr std::uint64_t kFloat = 4;
 constexpr std::uint64_t kDouble = 5;
 
 bool is_at(Bytes bytes, std::uint64_t at, std::string_view text) noexcept {
-  return std::ranges::equal(bytes.subspan(at, text.size()), bytes_of(text));
+  return std::memcmp(bytes.data() + at, text.data(), text.size()) == 0;
 }
 
 // One filter without its header.
 struct Part {
   Bytes table;
-  std::uint64_t type = kTypes.size();  // of the column, where it is known
+  std::uint64_t type = kTypes.size();  // of the column, if known
 
   BlockShape shape() const noexcept { return {table.size() / BlockLayout::kBlockBytes}; }
   std::uint64_t query(const std::uint64_t* digests, std::size_t count) const noexcept {
     std::uint64_t answers = 0;
-    BlockLayout::query(shape(), table.data(), digests, count, &answers, detail::far_away(table.size()));
+    detail::query_batch<BlockLayout>(
+        shape(), table.data(), {.words = digests, .count = count, .ahead = detail::far_away(table.size())}, &answers);
     return answers;
   }
 };
 
-// Which keys are zeros and which are no numbers, in a column of floats. Equal zeros have two patterns, of which a
-// writer hashes the one it has; and NaN equals nothing, so a filter has nothing to say about it.
+// The zeros and NaNs among keys of a float column, one bit per key. +0 and -0 are equal but have different bit
+// patterns, and a writer hashes the one it was given, so both are queried. NaN equals nothing, so the answer is always
+// *perhaps*.
 template <class Float, class Pattern>
 struct Unusual {
   std::uint64_t zeros = 0;
@@ -55,7 +59,7 @@ struct Unusual {
   explicit Unusual(std::span<const Bytes> keys) noexcept {
     for (std::size_t i = 0; i < keys.size(); ++i) {
       if (keys[i].size() != sizeof(Float)) continue;
-      const auto value = detail::load<Float>(keys[i].data());
+      const auto value = detail::bit_cast<Float>(detail::load<Pattern>(keys[i].data()));
       zeros |= std::uint64_t{value == 0} << i;
       nans |= std::uint64_t{std::isnan(value)} << i;
     }
@@ -64,14 +68,14 @@ struct Unusual {
     if (zeros == 0) return nans;
     std::array<std::uint64_t, 2> digests;
     for (const Pattern sign : {0, 1}) {
-      const Pattern zero = sign << (8 * sizeof(Pattern) - 1);
+      const Pattern zero = detail::little_endian<Pattern>(sign << (8 * sizeof(Pattern) - 1));
       digests[sign] = xxh64(std::as_bytes(std::span(&zero, 1)), 0);
     }
     return nans | (part.query(digests.data(), 2) != 0 ? zeros : 0);
   }
 };
 
-// Perhaps in any of them.
+// The filters of several column chunks: answers *perhaps* if any of them does.
 class SplitBlocks final : public AnyFilter {
  public:
   using More = std::vector<std::pair<std::string, std::string>>;
@@ -97,7 +101,7 @@ class SplitBlocks final : public AnyFilter {
     return answers;
   }
   std::uint64_t byte_size() const noexcept override { return bytes_; }
-  bool are_floats() const noexcept { return floats_; }  // any of them: zeros are equal, and NaN may be anywhere
+  bool are_floats() const noexcept { return floats_; }  // in any column: needs the special cases of Unusual
 
   Description describe() const override {
     Description d;
@@ -142,14 +146,14 @@ class SplitBlocks final : public AnyFilter {
 
 struct Blob {
   Bytes table;
-  std::uint64_t size;  // with its header
+  std::uint64_t size;  // including its header
 };
 
 // The filter at the front of `bytes`. `where` is for the error.
 Result<Blob> blob_of(Bytes bytes, const std::string& where = {}) {
   ThriftReader in(bytes);
   std::optional<std::int64_t> size;
-  // Algorithm, hash and compression: each the first member of its union, or nothing that we could read.
+  // Algorithm, hash and compression: for each, only the first member of the union is supported.
   std::array<std::int64_t, 3> choices{};
   in.structure([&](std::int64_t id, Type type) {
     if (id == 1) {
@@ -166,31 +170,31 @@ Result<Blob> blob_of(Bytes bytes, const std::string& where = {}) {
     return true;
   });
   if (in.wrong() != nullptr) return bad(Errc::truncated, kName, where, "header: ", in.wrong());
-  if (!size) return bad(Errc::bad_parameter, kName, where, "a header without the number of bytes");
+  if (!size) return bad(Errc::bad_parameter, kName, where, "the header lacks the number of bytes");
   constexpr std::array<std::string_view, 3> kChoices = {"algorithm", "hash", "compression"};
   for (std::size_t i = 0; i < choices.size(); ++i) {
     if (choices[i] == 0) return bad(Errc::unsupported, kName, where, "no ", kChoices[i], " is named");
     if (choices[i] != 1)
-      return bad(Errc::unsupported, kName, where, kChoices[i], " ", choices[i], ", and only 1 is known");
+      return bad(Errc::unsupported, kName, where, kChoices[i], " ", choices[i], " is not known, only 1");
   }
   const Bytes rest = bytes.subspan(in.at());
   if (*size <= 0 || *size % BlockLayout::kBlockBytes != 0)
-    return bad(Errc::bad_parameter, kName, where, *size, " bytes are not whole blocks");
+    return bad(Errc::bad_parameter, kName, where, *size, " bytes are not a whole number of blocks");
   if (static_cast<std::uint64_t>(*size) > rest.size())
-    return bad(Errc::truncated, kName, where, *size, " bytes promised, room for ", rest.size());
+    return bad(Errc::truncated, kName, where, "promises ", *size, " bytes, has ", rest.size());
   const auto bytes_of_table = static_cast<std::uint64_t>(*size);
   return Blob{rest.first(bytes_of_table), in.at() + bytes_of_table};
 }
 
-// What the file's metadata say about a column in a row group.
+// What the metadata of a file say about one column chunk.
 struct Chunk {
   std::uint64_t row_group = 0;
-  std::string column{};  // "a.b" for a nested one
+  std::string column{};  // "a.b" if nested
   std::uint64_t type = kTypes.size();
   std::int64_t values = 0;
   std::optional<std::int64_t> filter_offset{};
   std::optional<std::int64_t> filter_size{};
-  bool readable = true;  // not encrypted, nor in another file
+  bool readable = true;  // neither encrypted nor in another file
 
   bool has_filter() const noexcept { return readable && filter_offset; }
   std::string where() const { return "row group " + std::to_string(row_group) + ": column " + column; }
@@ -225,7 +229,7 @@ void read_column(ThriftReader& in, Chunk& chunk) {
   });
 }
 
-// Calls use(chunk) -> bool for each chunk, until it says no. Returns what is wrong with the metadata, or null.
+// Calls use(chunk) -> bool for each chunk until it returns false. Returns what is wrong with the metadata, or null.
 template <class Use>
 const char* each_chunk(Bytes footer, Use use) {
   ThriftReader in(footer);
@@ -273,11 +277,11 @@ Result<Blob> filter_of(Bytes file, const Chunk& chunk) {
   const std::string where = chunk.where() + ": ";
   const std::int64_t at = *chunk.filter_offset;
   if (at < 4 || static_cast<std::uint64_t>(at) >= file.size())
-    return bad(Errc::bad_parameter, kName, where, "a filter at byte ", at, " of ", file.size());
+    return bad(Errc::bad_parameter, kName, where, "the filter is at byte ", at, " of ", file.size());
   auto blob = blob_of(file.subspan(static_cast<std::uint64_t>(at)), where);
   if (blob && chunk.filter_size && *chunk.filter_size != static_cast<std::int64_t>(blob->size)) {
-    return bad(Errc::bad_parameter, kName, where, "a filter of ", blob->size, " bytes, ", *chunk.filter_size,
-               " in the metadata");
+    return bad(Errc::bad_parameter, kName, where, "the filter has ", blob->size, " bytes, the metadata say ",
+               *chunk.filter_size);
   }
   return blob;
 }
@@ -292,7 +296,7 @@ Result<Opened> open_file(const Source& source, const Params& params) {
   const std::string_view only = params.given("column") ? params.word("column") : std::string_view();
   Opened opened{.format = kName, .whole = nullptr, .seek = nullptr, .entries = {}, .notes = {}};
   std::vector<Part> parts;
-  std::set<std::string, std::less<>> columns;  // that have a filter in some row group
+  std::set<std::string, std::less<>> columns;  // with a filter in some row group
   std::optional<Error> why;
   std::uint64_t size = 0;
   const char* wrong = each_chunk(*footer, [&](const Chunk& chunk) {
@@ -302,10 +306,10 @@ Result<Opened> open_file(const Source& source, const Params& params) {
       why = blob.error();
       return false;
     }
-    // Filters that overlap would let a small file ask for much memory.
+    // If filters could overlap, a small file could claim much memory.
     size += blob->size;
     if (size > source.bytes.size()) {
-      why = bad(Errc::bad_parameter, kName, "filters of ", size, " bytes in a file of ", source.bytes.size());
+      why = bad(Errc::bad_parameter, kName, "the filters have ", size, " bytes, the file only ", source.bytes.size());
       return false;
     }
     parts.push_back({blob->table, chunk.type});
@@ -322,22 +326,22 @@ Result<Opened> open_file(const Source& source, const Params& params) {
   if (wrong != nullptr) why = bad(Errc::truncated, kName, "metadata: ", wrong);
   if (why) return damaged(source, kName, *std::move(why));
 
-  // A chunk without a filter may have any key.
+  // A chunk without a filter may hold any key.
   std::uint64_t without = 0;
   std::string first;
   bool found = only.empty();
   each_chunk(*footer, [&](const Chunk& chunk) {
-    const bool asked = only.empty() ? columns.count(chunk.column) != 0 : chunk.column == only;
-    found |= asked;
-    if (asked && !chunk.has_filter() && chunk.values != 0 && without++ == 0) first = chunk.where();
+    const bool queried = only.empty() ? columns.count(chunk.column) != 0 : chunk.column == only;
+    found |= queried;
+    if (queried && !chunk.has_filter() && chunk.values != 0 && without++ == 0) first = chunk.where();
     return true;
   });
   if (!found) return bad(Errc::bad_parameter, kName, "no column ", only);
   if (without != 0) {
-    opened.notes.push_back("every key is perhaps in it: " + std::to_string(without) +
-                           " column chunks have values and no filter, the first is " + first);
+    opened.notes.push_back("answers perhaps for every key: " + std::to_string(without) +
+                           " column chunks have values but no filter, the first is " + first);
   } else if (parts.empty()) {
-    opened.notes.emplace_back("every key is perhaps in it: no column has a filter");
+    opened.notes.emplace_back("answers perhaps for every key: no column has a filter");
   }
   opened.whole = without != 0 || parts.empty() ? always(true, kName, "without filter") : filter_over(std::move(parts));
   return opened;
@@ -361,7 +365,7 @@ Result<Opened> open(const Source& source, const Params& params) {
 
 Sniffed sniff(const Source& source) noexcept {
   if (is_file(source.bytes)) return Sniffed::certain;
-  // Its first field is always the number of bytes, an i32.
+  // The first field is always the number of bytes, an i32.
   if (source.bytes.empty() || source.bytes[0] != std::byte{0x15}) return Sniffed::no;
   const auto blob = blob_of(source.bytes);
   return blob && blob->size == source.bytes.size() ? Sniffed::certain : Sniffed::no;
@@ -370,56 +374,58 @@ Sniffed sniff(const Source& source) noexcept {
 constexpr Param kParams[] = {
     {"fpp", "false-positive rate", Param::Type::real, "0.01", 1e-12, 0.999, {}, Param::Means::fpr},
     {"ndv", "distinct values it is sized for", Param::Type::count, "", 0, 1e12, {}, Param::Means::keys},
-    {"sizing", "whose rule makes a size of these", Param::Type::word, "arrow", 0, 0, "arrow|duckdb"},
-    {"column", "the only column of a file to be asked; nested names with dots", Param::Type::word, ""},
+    {"sizing", "whose sizing rule to use", Param::Type::word, "arrow", 0, 0, "arrow|duckdb"},
+    {"column", "query only this column of a file; nested names have dots", Param::Type::word, ""},
 };
 
 // The size of the table, or 0 if it is too large for the header.
 std::uint64_t bytes_for(std::uint64_t values, const Params& params) {
   const double bits =
       std::floor(-8.0 * static_cast<double>(values) / std::log(1 - std::pow(params.real("fpp"), 1.0 / 8)));
-  constexpr std::uint64_t kLeast = BlockLayout::kBlockBytes;
+  constexpr std::uint64_t kMin = BlockLayout::kBlockBytes;
   if (params.word("sizing") == "arrow") {
-    constexpr std::uint64_t kMost = std::uint64_t{128} << 20;
-    if (bits > 8.0 * static_cast<double>(kMost)) return kMost;
-    return std::max(kLeast, std::bit_ceil(static_cast<std::uint64_t>(bits)) / 8);
+    constexpr std::uint64_t kMax = std::uint64_t{128} << 20;
+    if (bits > 8.0 * static_cast<double>(kMax)) return kMax;
+    return std::max(kMin, std::bit_ceil(static_cast<std::uint64_t>(bits)) / 8);
   }
-  if (bits > 8.0 * static_cast<double>(kMostBytes)) return 0;
-  return std::max(kLeast, std::bit_ceil(static_cast<std::uint64_t>(bits) / 8));
+  if (bits > 8.0 * static_cast<double>(kMaxBytes)) return 0;
+  return std::max(kMin, std::bit_ceil(static_cast<std::uint64_t>(bits) / 8));
 }
 
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   const std::vector<std::uint64_t> digests = distinct_xxh64(keys);
   const std::uint64_t bytes = bytes_for(params.count_or("ndv", digests.size()), params);
-  if (bytes == 0) return bad(Errc::bad_parameter, kName, "more than ", kMostBytes, " bytes are too many");
+  if (bytes == 0) return bad(Errc::bad_parameter, kName, "needs more than ", kMaxBytes, " bytes");
   constexpr std::array<std::uint8_t, 13> kBlockXxhashUncompressed = {0x1c, 0x1c, 0,    0, 0x1c, 0x1c, 0,
                                                                      0,    0x1c, 0x1c, 0, 0,    0};
   Writer out;
   out.varint(0x15).varint(2 * bytes).add(std::as_bytes(std::span(kBlockXxhashUncompressed)));
   const std::span<std::byte> table = out.zeros(bytes);
-  BlockLayout::insert_many({bytes / BlockLayout::kBlockBytes}, table.data(), digests.data(), digests.size(),
-                           detail::far_away(bytes));
+  detail::insert_batch<BlockLayout>(
+      {bytes / BlockLayout::kBlockBytes}, table.data(),
+      {.words = digests.data(), .count = digests.size(), .ahead = detail::far_away(bytes)});
   return std::move(out).done();
 }
 
-// Out of a file: the bare filter of its only column chunk, or of the only one of the column asked for. Other chunks
-// without a filter may have any key, and the bare one would deny it.
+// From a file: the bare filter of its only column chunk, or of the only chunk of the chosen column. Refused if another
+// of the chunks has no filter: it may hold any key, and the bare filter would answer *no*.
 Result<Converted> convert(const Source& source, const Opened& from, const Params& params) {
   if (from.format != kName)
-    return bad(Errc::unsupported, from.format, "to parquet: the blocks are others: build it anew from the keys");
-  const auto asked = open(source, params);
-  if (!asked) return asked.error();
-  const std::vector<Entry>& entries = asked->entries;
+    return bad(Errc::unsupported, from.format, "to parquet: the blocks are different: rebuild it from the keys");
+  const auto opened = open(source, params);
+  if (!opened) return opened.error();
+  const std::vector<Entry>& entries = opened->entries;
   if (entries.size() > 1) {
     return bad(Errc::unsupported, kName, entries[0].name, " and ", entries[1].name,
-               " have a filter each, and a bare one is one of them");
+               " have a filter each, and a bare file holds one");
   }
-  const auto* const blocks = dynamic_cast<const SplitBlocks*>(asked->whole.get());
+  const auto* const blocks = dynamic_cast<const SplitBlocks*>(opened->whole.get());
   if (blocks == nullptr)
-    return bad(Errc::unsupported, kName, asked->notes.empty() ? "no filter in it" : asked->notes.front());
+    return bad(Errc::unsupported, kName, opened->notes.empty() ? "contains no filter" : opened->notes.front());
   const Bytes bytes = source.bytes.subspan(entries[0].offset, entries[0].size);
-  return Converted{{bytes.begin(), bytes.end()},
-                   blocks->are_floats() ? "none; that its values are floating-point numbers is not in it" : "none"};
+  return Converted{
+      {bytes.begin(), bytes.end()},
+      blocks->are_floats() ? "none; a bare filter does not say that its values are floating-point" : "none"};
 }
 
 }  // namespace

@@ -6,11 +6,11 @@
 
 namespace perhaps::redisbloom {
 
-// RESTORE takes versions up to the server's own; 9 is that of Redis 5.
+// RESTORE accepts versions up to the server's own; Redis 5 has 9.
 constexpr std::uint16_t kRdbVersion = 9;
 constexpr std::uint64_t kEnvelope = 10;
-// A copy of 264 bytes takes three bytes of LZF.
-constexpr std::uint64_t kMostInflation = 88;
+// LZF encodes a copy of at most 264 bytes in three.
+constexpr std::uint64_t kMaxInflation = 88;
 
 std::uint64_t RdbReader::length() noexcept {
   const auto first = in_.le<std::uint8_t>();
@@ -30,7 +30,7 @@ Block RdbReader::copy_of(Bytes bytes) noexcept {
 }
 
 Block RdbReader::inflate(Bytes packed, std::uint64_t size) noexcept {
-  if (failed() || size == 0 || size / kMostInflation > packed.size()) return {};
+  if (failed() || size == 0 || size / kMaxInflation > packed.size()) return {};
   std::byte* const out = memory_->take(size);
   if (out == nullptr) return {};
   std::uint64_t made = 0;
@@ -48,7 +48,7 @@ Block RdbReader::inflate(Bytes packed, std::uint64_t size) noexcept {
       count += 2;
       const std::uint64_t back = ((control & 0x1fu) << 8 | in.le<std::uint8_t>()) + 1u;
       if (in.is_short() || back > made || count > size - made) break;
-      for (; count != 0; --count, ++made) out[made] = out[made - back];  // may overlap itself
+      for (; count != 0; --count, ++made) out[made] = out[made - back];  // source and target may overlap
     }
   }
   if (made == size && in.rest().empty() && !in.is_short()) return {out, size};
@@ -66,7 +66,7 @@ Block RdbReader::block() noexcept {
     const std::uint64_t size = length();
     block = inflate(in_.take(packed), size);
   } else if (first >= 0xc0 && first <= 0xc2) {
-    // Eight bytes of bits may happen to be the digits of a number.
+    // Redis stores a string as an integer if it is the decimal form of one, and a table may happen to be.
     in_.take(1);
     const std::int32_t value = first == 0xc0   ? static_cast<std::int8_t>(in_.le<std::uint8_t>())
                                : first == 0xc1 ? static_cast<std::int16_t>(in_.le<std::uint16_t>())
@@ -98,19 +98,20 @@ Buffer RdbWriter::done() && {
   out_.le(kRdbVersion);
   Buffer bytes = std::move(out_).done();
   const std::uint64_t crc = crc64_redis(bytes);
-  const auto* const raw = reinterpret_cast<const std::byte*>(&crc);
-  bytes.insert(bytes.end(), raw, raw + sizeof crc);
+  bytes.resize(bytes.size() + sizeof crc);
+  detail::store(bytes.data() + bytes.size() - sizeof crc, crc);
   return bytes;
 }
 
 Result<Bytes> value_of(Bytes bytes, std::string_view format) {
   if (bytes.empty() || bytes.front() != kModuleValue) return bytes;
-  if (bytes.size() <= 1 + kEnvelope) return format::bad(Errc::truncated, format, "a dump of ", bytes.size(), " bytes");
+  if (bytes.size() <= 1 + kEnvelope)
+    return format::bad(Errc::truncated, format, "a dump of only ", bytes.size(), " bytes");
   format::Reader end(bytes.last(8));
-  // 0: the server wrote no checksum.
+  // 0 means that the server wrote no checksum.
   const auto crc = end.le<std::uint64_t>();
   if (crc != 0 && crc != crc64_redis(bytes.first(bytes.size() - 8)))
-    return format::bad(Errc::bad_checksum, format, "the checksum of the dump does not agree");
+    return format::bad(Errc::bad_checksum, format, "the checksum of the dump is wrong");
   return bytes.subspan(1, bytes.size() - 1 - kEnvelope);
 }
 

@@ -1,12 +1,13 @@
-// A module's value in the bytes of a Redis RDB file, and the envelope that DUMP puts around it.
+// A module's value as a Redis RDB file stores it, and the envelope that DUMP puts around it.
 //
 //   length   00: 6 bits | 01: 14 bits, big-endian | 0x80: u32 BE | 0x81: u64 BE
-//   string   a length and the bytes, or 0xc0..0xc2: a small number in decimal, or 0xc3 length size LZF
+//   string   a length and the bytes | 0xc0..0xc2 an integer whose decimal digits are the string |
+//            0xc3, length of the LZF bytes, length of the string, LZF bytes
 //   value    0x81 u64 BE type id | numbers: length 2, length n; doubles: length 4, f64 LE; length 5, string | length 0
-//   DUMP     0x07 | value | u16 LE RDB version | u64 LE crc64 of all before it
+//   DUMP     0x07 | value | u16 LE RDB version | u64 LE crc64 of everything before it
 //   type id  nine characters of 6 bits (A-Z a-z 0-9 - _), then the encoding in 10 bits
 #pragma once
-#include "format/redisbloom.h"
+#include "redisbloom/redisbloom.h"
 
 namespace perhaps::redisbloom {
 
@@ -20,14 +21,14 @@ constexpr std::uint64_t type_id(std::string_view name, std::uint64_t encoding) n
   return id << 10 | encoding;
 }
 
-// Past the end, or at something else than what is asked for, failed() becomes true and everything is 0.
+// Past the end, or if something other than the expected type comes next, failed() becomes true and every value is 0.
 class RdbReader {
  public:
   RdbReader(Bytes bytes, const Memory& memory) noexcept : in_(bytes), memory_(&memory) {}
 
   std::uint64_t length() noexcept;
   std::uint64_t number() noexcept { return expect(2) ? length() : 0; }
-  double real() noexcept { return expect(4) ? std::bit_cast<double>(in_.le<std::uint64_t>()) : 0; }
+  double real() noexcept { return expect(4) ? detail::bit_cast<double>(in_.le<std::uint64_t>()) : 0; }
   Block block() noexcept;
   void give(Block block) noexcept { memory_->give(block.at); }
   bool ends() noexcept { return expect(0); }
@@ -54,14 +55,14 @@ class RdbWriter {
   void number(std::uint64_t value) { length(2), length(value); }
   void real(double value) {
     length(4);
-    out_.le(std::bit_cast<std::uint64_t>(value));
+    out_.le(detail::bit_cast<std::uint64_t>(value));
   }
   void block(Block block) {
     length(5);
     length(block.size);
-    out_.add({block.at, block.size});
+    out_.add(Bytes(block.at, block.size));
   }
-  // With the end of DUMP.
+  // Appends the end of the value, the RDB version and the checksum.
   Buffer done() &&;
 
  private:
@@ -69,7 +70,7 @@ class RdbWriter {
   format::Writer out_;
 };
 
-// What DUMP put around a value was there and agrees: the value. Without the envelope: all of it. Else why not.
+// Removes the envelope of DUMP after checking it. Bytes without an envelope are returned unchanged.
 Result<Bytes> value_of(Bytes bytes, std::string_view format);
 
 }  // namespace perhaps::redisbloom

@@ -1,16 +1,16 @@
-// redisbloom-bf, redisbloom-cf: the filters of RedisBloom as its dump commands and its RDB values carry them.
+// redisbloom-bf, redisbloom-cf: the filters of RedisBloom, as in the replies of its dump commands and in RDB values.
 //
-//   stream  what SCANDUMP answers, one frame a call: u64 LE iterator | u64 LE length | bytes
-//           the first has iterator 1 and is the header; the others are the tables in order, 16 MiB at most, never
-//           across two tables, with iterator 1 + bytes of tables so far
-//   dump    what DUMP answers, or the value alone, as in an .rdb file (redis_rdb.h)
+//   stream  the replies of SCANDUMP, one frame per call: u64 LE iterator | u64 LE length | bytes
+//           the first frame is the header and has iterator 1; the others are the tables in order, at most 16 MiB per
+//           frame, never across two tables, with iterator 1 + bytes of tables so far
+//   dump    the reply of DUMP, or the value alone, as in an .rdb file (redis_rdb.h)
 //   redisbloom.h has the rules of the filters themselves
 #include <cmath>
 
 #include "format/classic.h"
 #include "format/redis_rdb.h"
-#include "format/redisbloom.h"
 #include "format/registry.h"
+#include "redisbloom/redisbloom.h"
 
 namespace perhaps::format {
 namespace {
@@ -24,7 +24,7 @@ using redisbloom::Link;
 using redisbloom::LinkNumbers;
 using redisbloom::SubFilter;
 
-constexpr double kMostRate = 0.25;  // higher ones are taken for it
+constexpr double kMaxRate = 0.25;  // higher rates are capped to this
 
 template <class Chain>
 struct About;
@@ -40,7 +40,7 @@ struct About<BloomChain> {
     if (!links) return std::move(links).error();
     std::uint64_t bytes = 0;
     for (const LinkNumbers& link : *links) bytes += link.bytes();
-    if (bytes != room) return bad(Errc::truncated, name, bytes, " bytes of tables promised, and there are ", room);
+    if (bytes != room) return bad(Errc::truncated, name, "promises ", bytes, " bytes of tables, has ", room);
     for (const LinkNumbers& link : *links)
       if (!chain.append(link)) throw std::bad_alloc();
     return {};
@@ -59,7 +59,7 @@ struct About<BloomChain> {
     double pass_full = 1;
     for (const Link& link : chain.links()) {
       const auto bits = static_cast<double>(link.modulus.value);
-      const double fill = fill_of({link.table, link.bytes()}, link.modulus.value);
+      const double fill = fill_of(Bytes(link.table, link.bytes()), link.modulus.value);
       set += fill * static_cast<double>(link.bits);
       d.bits += link.bits;
       if (fill < 1) d.keys_estimated += -std::log1p(-fill) * bits / link.hashes;
@@ -87,12 +87,12 @@ struct About<CuckooChain> {
     if (!count) return count.error();
     std::uint64_t bytes = 0;
     for (std::uint64_t i = 0; i < *count; ++i) bytes += chain.bytes_of(i);
-    if (bytes != room) return bad(Errc::truncated, name, bytes, " bytes of tables promised, and there are ", room);
+    if (bytes != room) return bad(Errc::truncated, name, "promises ", bytes, " bytes of tables, has ", room);
     for (std::uint64_t i = 0; i < *count; ++i)
       if (!chain.append()) throw std::bad_alloc();
     return {};
   }
-  // SCANDUMP of a filter without items answers nothing at all.
+  // For a filter without items, SCANDUMP returns no data at all.
   static bool empty(const CuckooChain& chain) noexcept { return chain.items == 0; }
 
   static Description describe(const CuckooChain& chain) {
@@ -150,7 +150,7 @@ class ChainFilter final : public AnyFilter {
   std::shared_ptr<const Chain> chain_;
 };
 
-// The frames of a stream, checked: header, and as many bytes of tables as there are.
+// Checks all frames of a stream before memory is allocated for the tables, then copies the tables.
 template <class Chain>
 Result<void> parse_stream(Bytes bytes, Chain& chain) {
   constexpr std::string_view name = About<Chain>::name;
@@ -162,13 +162,13 @@ Result<void> parse_stream(Bytes bytes, Chain& chain) {
   std::uint64_t room = 0;
   Reader in(bytes);
   const Bytes header = frame(in, iterator);
-  if (in.is_short()) return bad(Errc::truncated, name, "ends in its header");
-  if (iterator != 1) return bad(Errc::bad_magic, name, "begins with iterator ", iterator, ", and a header has 1");
+  if (in.is_short()) return bad(Errc::truncated, name, "ends inside its header");
+  if (iterator != 1) return bad(Errc::bad_magic, name, "begins with iterator ", iterator, ", not 1");
   const Reader tables = in;
   while (!in.rest().empty()) {
     const Bytes data = frame(in, iterator);
-    if (in.is_short()) return bad(Errc::truncated, name, "ends in a chunk after ", room, " bytes of tables");
-    if (iterator == 0 && data.empty() && in.rest().empty()) break;  // the last answer of SCANDUMP
+    if (in.is_short()) return bad(Errc::truncated, name, "ends inside a chunk after ", room, " bytes of tables");
+    if (iterator == 0 && data.empty() && in.rest().empty()) break;  // the last reply of SCANDUMP
     room += data.size();
     if (data.empty() || iterator != 1 + room)
       return bad(Errc::bad_parameter, name, "a chunk has iterator ", iterator, ", expected ", 1 + room);
@@ -178,7 +178,7 @@ Result<void> parse_stream(Bytes bytes, Chain& chain) {
   for (std::uint64_t at = 0; at < room;) {
     const Bytes data = frame(in, iterator);
     const std::span<std::byte> to = chain.from(at);
-    if (data.size() > to.size()) return bad(Errc::bad_parameter, name, "a chunk crosses from one table to the next");
+    if (data.size() > to.size()) return bad(Errc::bad_parameter, name, "a chunk spans two tables");
     std::memcpy(to.data(), data.data(), data.size());
     at += data.size();
   }
@@ -193,7 +193,7 @@ Result<void> parse_rdb(Bytes bytes, Chain& chain) {
   redisbloom::RdbReader in(*value, kHeap);
   const std::uint64_t id = in.length();
   if (in.failed() || id >> 10 != redisbloom::type_id(About<Chain>::type, 0) >> 10)
-    return bad(Errc::bad_magic, name, "a value of another type");
+    return bad(Errc::bad_magic, name, "the value has another type");
   if (auto loaded = redisbloom::load(in, name, static_cast<int>(id & 1023), chain); !loaded) return loaded;
   if (!in.ends() || !in.rest().empty()) return bad(Errc::bad_parameter, name, "the value does not end where it should");
   return {};
@@ -230,7 +230,7 @@ Result<Opened> open(const Source& source, const Params&) {
   constexpr std::string_view name = About<Chain>::name;
   if (source.bytes.empty() && std::is_same_v<Chain, CuckooChain>) {
     Opened opened = one_filter(source, name, always(false, name, "empty"));
-    opened.notes.emplace_back("no bytes: SCANDUMP of a filter without items");
+    opened.notes.emplace_back("no bytes: the SCANDUMP of a filter without items");
     return opened;
   }
   auto chain = parse<Chain>(source.bytes);
@@ -262,22 +262,30 @@ template <class Chain>
 Result<Converted> convert(const Source& source, const Opened& from, const Params& params) {
   constexpr std::string_view name = About<Chain>::name;
   if (from.format != name) {
-    return bad(Errc::unsupported, name, "not out of ", from.format,
-               ": the two place the bits of a key differently, and a filter does not know its keys: build it anew");
+    return bad(Errc::unsupported, from.format, "to ", name,
+               ": the two place the bits of a key differently, and a filter does not store its keys: rebuild it from "
+               "the keys");
   }
   auto chain = parse<Chain>(source.bytes);
   if (!chain) return std::move(chain).error();
   const std::string_view other = is_stream(source.bytes) ? "dump" : "stream";
   const std::string_view form = params.given("form") ? params.word("form") : other;
-  return Converted{write(**chain, form), "the numbers and the frames around the tables; the tables are the same"};
+  return Converted{write(**chain, form), "the numbers and frames around the tables; the tables are unchanged"};
 }
 
 constexpr Param kBloomParams[] = {
     {"capacity", "keys the first link is sized for", Param::Type::count, "", 1, 1e12, {}, Param::Means::keys},
-    {"error_rate", "as BF.RESERVE takes it", Param::Type::real, "0.01", 1e-300, 0.999999, {}, Param::Means::fpr},
-    {"expansion", "how much larger each next link is", Param::Type::count, "2", 0, 32768},
-    {"nonscaling", "never grows: keys past the capacity are left out", Param::Type::flag, "false"},
-    {"form", "what SCANDUMP or what DUMP answers", Param::Type::word, "stream", 0, 0, "stream|dump"},
+    {"error_rate",
+     "false-positive rate, as for BF.RESERVE",
+     Param::Type::real,
+     "0.01",
+     1e-300,
+     0.999999,
+     {},
+     Param::Means::fpr},
+    {"expansion", "growth factor from one link to the next", Param::Type::count, "2", 0, 32768},
+    {"nonscaling", "never grows: keys beyond the capacity are left out", Param::Type::flag, "false"},
+    {"form", "as SCANDUMP (stream) or as DUMP (dump) returns it", Param::Type::word, "stream", 0, 0, "stream|dump"},
 };
 
 Result<Buffer> build_bloom(std::span<const Bytes> keys, const Params& params) {
@@ -287,7 +295,7 @@ Result<Buffer> build_bloom(std::span<const Bytes> keys, const Params& params) {
   if (params.flag("nonscaling") || chain.growth == 0) chain.options |= BloomChain::kFixed;
   const std::uint64_t capacity = params.count_or("capacity", std::max<std::uint64_t>(keys.size(), 1));
   LinkNumbers first;
-  if (!BloomChain::first_numbers(capacity, std::min(params.real("error_rate"), kMostRate), chain.options, first))
+  if (!BloomChain::first_numbers(capacity, std::min(params.real("error_rate"), kMaxRate), chain.options, first))
     return bad(Errc::bad_parameter, name, "no table for ", capacity, " keys at that rate");
   if (!chain.append(first)) throw std::bad_alloc();
   for (const Bytes key : keys)
@@ -299,10 +307,10 @@ constexpr Param kCuckooParams[] = {
     {"capacity", "keys the first sub-filter is sized for", Param::Type::count, "", 2, 1e12, {}, Param::Means::keys},
     {"bucket_size", "slots in a bucket", Param::Type::count, "2", 1, 255},
     {"max_iterations", "evictions before it grows", Param::Type::count, "20", 1, 65535},
-    {"expansion", "how much larger each next sub-filter is; 0: never grows", Param::Type::count, "1", 0, 32768},
-    {"insert", "ADDNX leaves out what is perhaps there", Param::Type::word, "ADD", 0, 0, "ADD|ADDNX"},
-    {"delete_every", "then deletes keys 0, n, 2n ..; 0: none", Param::Type::count, "0"},
-    {"form", "what SCANDUMP or what DUMP answers", Param::Type::word, "stream", 0, 0, "stream|dump"},
+    {"expansion", "growth factor from one sub-filter to the next; 0: never grows", Param::Type::count, "1", 0, 32768},
+    {"insert", "ADDNX leaves out keys that are perhaps present", Param::Type::word, "ADD", 0, 0, "ADD|ADDNX"},
+    {"delete_every", "after all inserts, delete keys 0, n, 2n ..; 0: none", Param::Type::count, "0"},
+    {"form", "as SCANDUMP (stream) or as DUMP (dump) returns it", Param::Type::word, "stream", 0, 0, "stream|dump"},
 };
 
 Result<Buffer> build_cuckoo(std::span<const Bytes> keys, const Params& params) {

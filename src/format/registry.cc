@@ -7,7 +7,7 @@
 namespace perhaps::format {
 namespace {
 
-// One a line, by name.
+// One per line, sorted by name.
 constexpr std::array kCodecs = {
     &kCassandra,           //
     &kDataSketches,        //
@@ -43,8 +43,9 @@ constexpr std::array kCodecs = {
 std::span<const Codec* const> codecs() noexcept { return kCodecs; }
 
 const Codec* find(std::string_view name) noexcept {
-  const auto found = std::ranges::find(kCodecs, name, &Codec::name);
-  return found == kCodecs.end() ? nullptr : *found;
+  for (const Codec* codec : kCodecs)
+    if (codec->name == name) return codec;
+  return nullptr;
 }
 
 Result<const Codec*> detect(const Source& source) {
@@ -64,7 +65,7 @@ Result<const Codec*> detect(const Source& source) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     names += (i == 0 ? "" : i + 1 == found.size() ? " or " : ", ") + std::string(found[i]->name);
   }
-  return Error{Errc::bad_magic, name + ": could be " + names + ", which look alike: say which format it is"};
+  return Error{Errc::bad_magic, name + ": could be " + names + ", which look alike: name the format"};
 }
 
 Result<Opened> open(const Source& source) {
@@ -74,18 +75,18 @@ Result<Opened> open(const Source& source) {
 }
 
 Result<Converted> convert(const Source& source, const Opened& from, const Codec& to, const Params& params) {
-  // A filter that lies in the file in just the bytes wanted is cut out of it.
+  // If the only filter in the file already has the target format, its bytes are copied out.
   if (from.format != to.name && from.entries.size() == 1 && from.entries.front().format == to.name) {
     const Entry& entry = from.entries.front();
     const Bytes bytes = source.bytes.subspan(entry.offset, entry.size);
     return Converted{{bytes.begin(), bytes.end()},
                      "none: bytes " + std::to_string(entry.offset) + " to " +
-                         std::to_string(entry.offset + entry.size) + " of the file, as they are"};
+                         std::to_string(entry.offset + entry.size) + " of the file, unchanged"};
   }
   if (to.convert != nullptr) return to.convert(source, from, params);
   return Error{Errc::unsupported, std::string(from.format) + " to " + std::string(to.name) +
-                                      ": the two place the bits of a key differently, and a filter does not know its "
-                                      "keys: build it anew from the keys"};
+                                      ": the two place the bits of a key differently, and a filter does not store its "
+                                      "keys: rebuild it from the keys"};
 }
 
 }  // namespace perhaps::format

@@ -1,6 +1,6 @@
-// Every codec, by name. A new format is a file, a line here and an entry in registry.cc.
+// Every codec, sorted by name. To add a format, add a source file, a line here and an entry in registry.cc.
 #pragma once
-#include "perhaps/format.h"
+#include "perhaps/format/format.h"
 
 namespace perhaps::format {
 

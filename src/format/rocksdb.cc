@@ -1,5 +1,5 @@
-// rocksdb-legacy, rocksdb-fastlocal, rocksdb-ribbon: single filters, as they lie in a block of a table. The bytes are
-// drawn in rocksdb.h.
+// rocksdb-legacy, rocksdb-fastlocal, rocksdb-ribbon: single filters, as stored in a block of a table. rocksdb.h shows
+// the bytes.
 #include "format/rocksdb.h"
 
 #include <algorithm>
@@ -12,7 +12,8 @@ namespace perhaps::format {
 namespace rocksdb {
 namespace {
 
-// A rate, as RocksDB estimates it: half of the blocks hold a standard deviation more keys than the mean, half less.
+// A rate as RocksDB estimates it: half of the blocks hold one standard deviation more keys than the mean, the other
+// half one less.
 double line_fpr(double bits_per_key, double probes) noexcept {
   const auto standard = [&](double bits) { return std::pow(1.0 - std::exp(-probes / bits), probes); };
   const double keys = 512.0 / bits_per_key;
@@ -78,11 +79,11 @@ std::shared_ptr<const AnyFilter> over(typename Layout::Shape shape, Bytes body) 
                                               unused == 0 ? "" : std::to_string(unused) + " bytes before the trailer");
 }
 
-// What stands in the last five bytes.
+// The last five bytes.
 struct Trailer {
   int marker;
   std::uint8_t second, third;
-  std::uint32_t rest;  // of a legacy filter: the lines
+  std::uint32_t rest;  // in a legacy filter: the number of lines
 
   explicit Trailer(Bytes five) noexcept {
     Reader in(five);
@@ -113,8 +114,8 @@ Ribbon128::Shape Ribbon128::Shape::of(std::uint64_t bytes, std::uint32_t blocks,
   const std::uint64_t segments = bytes / kSegment;
   std::uint64_t columns = (segments + blocks - 1) / blocks;
   std::uint64_t narrow = columns * blocks - segments;
-  if (columns > kMostColumns) {
-    columns = kMostColumns;
+  if (columns > kMaxColumns) {
+    columns = kMaxColumns;
     narrow = 0;
   }
   std::uint64_t t = seed * 0xc78219a23eeadd03u;
@@ -131,7 +132,7 @@ double Ribbon128::Shape::fpr() const noexcept {
 Result<std::shared_ptr<const AnyFilter>> open_blob(std::string_view format, Bytes blob) {
   // A ribbon of no keys.
   if (blob.empty()) return always(false, Ribbon128::name, "empty");
-  if (blob.size() < kTrailer) return bad(Errc::truncated, format, "a trailer of 5 bytes, and there are ", blob.size());
+  if (blob.size() < kTrailer) return bad(Errc::truncated, format, blob.size(), " bytes, the trailer alone has 5");
   const Bytes body = blob.first(blob.size() - kTrailer);
   const Trailer trailer(blob.last(kTrailer));
   if (auto error = reserved(format, trailer)) return *std::move(error);
@@ -141,21 +142,21 @@ Result<std::shared_ptr<const AnyFilter>> open_blob(std::string_view format, Byte
   }
   if (trailer.marker == -1) {
     if (body.empty()) return always(false, FastLocal::name, "empty", blob.size());
-    if (body.size() < kLine) return bad(Errc::truncated, format, "a block of 64 bytes, and there are ", body.size());
+    if (body.size() < kLine) return bad(Errc::truncated, format, body.size(), " bytes of bits, a block has 64");
     const std::uint64_t blocks = std::min<std::uint64_t>(body.size() / kLine, 0xffffffff);
     return over<FastLocal>({static_cast<std::uint32_t>(blocks), trailer.third & 31u}, body);
   }
   if (trailer.marker == -2) {
     const std::uint32_t blocks = trailer.rest >> 8;
-    if (blocks < 2) return bad(Errc::bad_parameter, format, blocks, " blocks, and there are at least 2");
+    if (blocks < 2) return bad(Errc::bad_parameter, format, blocks, " blocks, needs at least 2");
     if (body.size() < Ribbon128::kSegment)
-      return bad(Errc::truncated, format, blocks, " blocks promised, room for none");
+      return bad(Errc::truncated, format, "promises ", blocks, " blocks, has none");
     return over<Ribbon128>(Ribbon128::Shape::of(body.size(), blocks, trailer.second), body);
   }
   const std::uint64_t lines = trailer.rest;
   if (body.empty() && lines == 0) return always(false, Legacy::name, "empty", blob.size());
   if (lines == 0 || body.empty() || body.size() % lines != 0 || !std::has_single_bit(body.size() / lines)) {
-    return bad(Errc::bad_parameter, format, lines, " lines do not divide ", body.size(), " bytes into powers of two");
+    return bad(Errc::bad_parameter, format, body.size(), " bytes are not ", lines, " lines of a power of two");
   }
   return over<Legacy>(
       {static_cast<std::uint32_t>(lines), static_cast<std::uint32_t>(std::countr_zero(body.size() / lines)),
@@ -176,7 +177,7 @@ std::string_view kind_of(Bytes blob) noexcept {
     const std::uint64_t blocks = trailer.rest >> 8;
     const std::uint64_t segments = body / Ribbon128::kSegment;
     const bool agrees = body % Ribbon128::kSegment == 0 && blocks >= 2 && segments >= blocks &&
-                        segments <= blocks * Ribbon128::kMostColumns;
+                        segments <= blocks * Ribbon128::kMaxColumns;
     return agrees ? Ribbon128::name : std::string_view();
   }
   const bool agrees = trailer.marker >= 1 && trailer.marker <= 30 && body == trailer.rest * kLine;
@@ -198,12 +199,12 @@ Density::Density(double wanted) noexcept
 
 namespace {
 
-constexpr std::uint64_t kMostBytes = 0xffffffc0;
-constexpr std::uint64_t kMostLegacyBits = 0xffff0000;
-constexpr std::uint64_t kMostRibbonKeys = 950'000'000;
+constexpr std::uint64_t kMaxBytes = 0xffffffc0;
+constexpr std::uint64_t kMaxLegacyBits = 0xffff0000;
+constexpr std::uint64_t kMaxRibbonKeys = 950'000'000;
 
 std::uint32_t fast_local_probes(std::uint64_t millibits) noexcept {
-  // Where one probe more lowers the rate, as RocksDB found it for blocks of 512 bits.
+  // The thresholds beyond which one more probe lowers the rate, as RocksDB found them for blocks of 512 bits.
   constexpr std::array<std::uint64_t, 12> kUpTo = {2080,  3580,  5100,  6640,  8300,  10070,
                                                    11720, 14001, 16050, 18300, 22001, 25501};
   for (std::uint32_t i = 0; i < kUpTo.size(); ++i) {
@@ -213,13 +214,13 @@ std::uint32_t fast_local_probes(std::uint64_t millibits) noexcept {
 }
 
 std::uint64_t fast_local_bytes(std::uint64_t keys, std::uint64_t millibits) noexcept {
-  if (keys >= kMostBytes) return kMostBytes;
+  if (keys >= kMaxBytes) return kMaxBytes;
   const std::uint64_t bytes = (keys * millibits + 7999) / 8000;
-  return std::min((bytes + kLine - 1) / kLine * kLine, kMostBytes);
+  return std::min((bytes + kLine - 1) / kLine * kLine, kMaxBytes);
 }
 
-// Keys that fit into 2^i slots so that one seed of twenty fails (Dillinger, Walzer): found by experiment up to 2^17,
-// from there on by the line through what was found.
+// The number of keys for which one seed in twenty fails with 2^i slots (Dillinger, Walzer): found by experiment up to
+// 2^17, extrapolated on a line beyond.
 double fitting_keys(int i) noexcept {
   constexpr std::array<double, 10> kFound = {248.851, 499.532, 1001.26, 2003.97, 4005.59,
                                              8000.39, 15966.6, 31828.1, 63447.3, 126506};
@@ -242,7 +243,7 @@ std::uint64_t ribbon_slots(std::uint64_t keys) noexcept {
   return std::max<std::uint64_t>((slots + 127) / 128 * 128, 256);
 }
 
-// The first hash decides the rounding, so that many filters have the wanted rate on average.
+// The first hash decides the rounding, so that over many filters the average rate is the one requested.
 std::uint64_t ribbon_bytes(std::uint64_t slots, const Density& density, std::uint64_t first_hash) noexcept {
   const double one_in = 1 / line_fpr(density.bits_per_key, fast_local_probes(density.millibits));
   if (!(one_in > 1)) return Ribbon128::kSegment;
@@ -291,11 +292,11 @@ Result<Buffer> Builder::finish(std::optional<std::uint64_t> length) const {
 }
 
 Buffer Builder::legacy() const {
-  const std::uint64_t bits_per_key = (density_.millibits + 500) / 1000;
+  const std::uint64_t bits_per_key = (Density(bits_per_key_).millibits + 500) / 1000;
   const auto probes =
       std::clamp<std::uint32_t>(static_cast<std::uint32_t>(static_cast<double>(bits_per_key) * 0.69), 1, 30);
   std::uint64_t lines = 0;
-  if (!hashes_.empty()) lines = (std::min(hashes_.size() * bits_per_key, kMostLegacyBits) + 511) / 512 | 1;
+  if (!hashes_.empty()) lines = (std::min(hashes_.size() * bits_per_key, kMaxLegacyBits) + 511) / 512 | 1;
   Writer out;
   const Legacy::Shape shape{static_cast<std::uint32_t>(lines), 6, probes};
   const std::span<std::byte> table = out.zeros(shape.bytes());
@@ -305,11 +306,11 @@ Buffer Builder::legacy() const {
 }
 
 Result<Buffer> Builder::fast_local(std::optional<std::uint64_t> length) const {
-  std::uint64_t bytes = fast_local_bytes(hashes_.size(), density_.millibits);
-  std::uint64_t millibits = density_.millibits;
+  std::uint64_t millibits = Density(bits_per_key_).millibits;
+  std::uint64_t bytes = fast_local_bytes(hashes_.size(), millibits);
   if (length && !hashes_.empty()) {
     bytes = *length / kLine * kLine;
-    if (bytes == 0 || bytes > kMostBytes)
+    if (bytes == 0 || bytes > kMaxBytes)
       return bad(Errc::bad_parameter, FastLocal::name, "a length of ", *length, " bytes");
     millibits = bytes * 8000 / hashes_.size();
   }
@@ -323,13 +324,14 @@ Result<Buffer> Builder::fast_local(std::optional<std::uint64_t> length) const {
 
 Result<Buffer> Builder::ribbon(std::optional<std::uint64_t> length) const {
   if (hashes_.empty()) return Buffer{};
-  if (hashes_.size() > kMostRibbonKeys) return fast_local(length);
+  if (hashes_.size() > kMaxRibbonKeys) return fast_local(length);
   const std::uint64_t slots = ribbon_slots(hashes_.size());
-  const std::uint64_t configured = ribbon_bytes(slots, density_, hashes_.front());
-  // For few keys a ribbon has so much room to spare that a Bloom filter is smaller.
-  if (slots < 1024 && fast_local_bytes(hashes_.size(), density_.millibits) < configured) return fast_local(length);
+  const Density density(bits_per_key_);
+  const std::uint64_t configured = ribbon_bytes(slots, density, hashes_.front());
+  // With few keys, a ribbon needs so much spare room that a Bloom filter is smaller.
+  if (slots < 1024 && fast_local_bytes(hashes_.size(), density.millibits) < configured) return fast_local(length);
   const std::uint64_t bytes = length ? *length / Ribbon128::kSegment * Ribbon128::kSegment : configured;
-  if (bytes == 0 || bytes > kMostBytes)
+  if (bytes == 0 || bytes > kMaxBytes)
     return bad(Errc::bad_parameter, Ribbon128::name, "a length of ", bytes, " bytes");
 
   std::vector<ribbon::Row<ribbon::Wide>> rows(slots);
@@ -339,7 +341,7 @@ Result<Buffer> Builder::ribbon(std::optional<std::uint64_t> length) const {
     const auto seed = static_cast<std::uint8_t>(hashes_.front() + tried);
     const auto shape = Ribbon128::Shape::of(bytes, blocks, seed);
     if (tried != 0) banding.clear();
-    const bool solvable = std::ranges::all_of(hashes_, [&](std::uint64_t h) {
+    const bool solvable = std::all_of(hashes_.begin(), hashes_.end(), [&](std::uint64_t h) {
       const auto e = Ribbon128::equation(shape, h);
       return banding.add(e.start, e.coefficients, e.result) != ribbon::Added::inconsistent;
     });
@@ -359,7 +361,7 @@ namespace {
 using rocksdb::Builder;
 
 constexpr Param kBitsPerKey = {"bits_per_key",
-                               "bits a key, of a Bloom filter of the same rate",
+                               "bits per key of a Bloom filter with the same rate",
                                Param::Type::real,
                                "10",
                                0.5,
@@ -367,7 +369,7 @@ constexpr Param kBitsPerKey = {"bits_per_key",
                                {},
                                Param::Means::bits_per_key};
 constexpr Param kLength = {"ln",
-                           "bytes before the trailer, where the allocator chose them "
+                           "bytes before the trailer, if the allocator chose them "
                            "(optimize_filters_for_memory)",
                            Param::Type::count,
                            "",
@@ -387,7 +389,7 @@ Result<Opened> open(const Source& source, const Params&) {
   if (!filter) return damaged(source, Layout::name, std::move(filter).error());
   const std::string found(rocksdb::name_of(source.bytes, Layout::name));
   Opened opened = one_filter(source, Layout::name, *std::move(filter));
-  if (found != Layout::name) opened.notes.push_back("these bytes are " + found);
+  if (found != Layout::name) opened.notes.push_back("the bytes are in the format " + found);
   return opened;
 }
 

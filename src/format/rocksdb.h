@@ -1,13 +1,13 @@
-// The filters of RocksDB's block-based tables: layouts, sizes, bytes. What codecs and plug-ins share.
+// The filters of RocksDB's block-based tables: layouts, sizes, bytes. perhaps/format/rocksdb.h is what plug-ins see.
 //
-//   bits or segments | 5 bytes that say what they are:
+//   bits or segments | a trailer of 5 bytes:
 //     legacy      i8 probes, 1..127    | u32 LE lines                                written for format_version < 5
 //     fast local  i8 -1 | u8 0 | u8 probes, 1..30 | u16 0                            since 6.6
 //     ribbon      i8 -2 | u8 seed | u24 LE blocks                                    since 6.15
-//   no more than 5 bytes: no key is in it. First of the five 0: every key may be.
+//   5 bytes or fewer: no keys, every answer is *no*. First byte of the trailer 0: every answer is *perhaps*.
 //
-// Each layout is a shape, and functions over a table of bytes and a hash, as our own filters have them; a table has as
-// many bytes as its shape says.
+// Each layout is a shape and a set of functions of a table and a hash, as in our own filters; a table has as many bytes
+// as its shape says.
 #pragma once
 #include <array>
 #include <optional>
@@ -18,20 +18,21 @@
 #include "hash/xxph3.h"
 #include "perhaps/detail/bits.h"
 #include "perhaps/detail/kernels.h"
+#include "perhaps/format/rocksdb.h"
 
 namespace perhaps::format::rocksdb {
 
 inline constexpr std::uint64_t kTrailer = 5;
 inline constexpr std::uint64_t kLine = 64;
 
-// All probes of a key in one line; the line by the remainder, the probes by double hashing in 32 bits.
+// All probes of a key are in one line: the line is the hash modulo the lines, the probes are double hashing in 32 bits.
 struct Legacy {
   static constexpr std::string_view name = "rocksdb-legacy";
   static constexpr std::string_view hash_name = "rocksdb murmur-32";
   using word = std::uint32_t;
   struct Shape {
     std::uint32_t lines;
-    std::uint32_t log2_line;  // bytes; 6 wherever a cache line has 64
+    std::uint32_t log2_line;  // of its bytes; 6 where a cache line has 64
     std::uint32_t probes;
     std::uint64_t bytes() const noexcept { return std::uint64_t{lines} << log2_line; }
     std::uint64_t bits() const noexcept { return 8 * bytes(); }
@@ -64,7 +65,7 @@ struct Legacy {
   }
 };
 
-// All probes of a key in one block of 64 bytes; the low half of the hash says which, the high half gives the bits.
+// All probes of a key are in one block of 64 bytes: the low half of the hash selects the block, the high half the bits.
 struct FastLocal {
   static constexpr std::string_view name = "rocksdb-fastlocal";
   static constexpr std::string_view hash_name = "xxph3";
@@ -93,7 +94,7 @@ struct FastLocal {
     for (std::uint32_t i = 0; i < shape.probes; ++i, x *= kStep) block[x >> 26] |= std::byte{1} << (x >> 23 & 7);
   }
   static void prefetch(const Shape& shape, const std::byte* table, word h) noexcept {
-    // Blocks of a file lie anywhere: one may reach into a second line.
+    // A file need not be aligned, so a block may span two cache lines.
     const std::byte* const block = table + place(shape, h);
     detail::prefetch_read(block);
     detail::prefetch_read(block + kLine - 1);
@@ -103,16 +104,16 @@ struct FastLocal {
   static constexpr std::uint32_t kStep = 0x9e3779b9;
 };
 
-// The standard ribbon of Dillinger and Walzer (2021), 128 bits wide. The solution lies in blocks of 128 slots, each a
-// segment of 16 bytes for every column; blocks before number `narrow` have one column less than the others.
+// The standard ribbon of Dillinger and Walzer (2021), 128 bits wide. The solution is stored in blocks of 128 slots,
+// with a segment of 16 bytes per column; the first `narrow` blocks have one column less than the others.
 struct Ribbon128 {
   static constexpr std::string_view name = "rocksdb-ribbon";
   static constexpr std::string_view hash_name = "xxph3";
   using word = std::uint64_t;
   using Wide = ribbon::Wide;
-  static constexpr std::uint32_t kSlots = 128;  // a block
+  static constexpr std::uint32_t kSlots = 128;  // per block
   static constexpr std::uint32_t kSegment = 16;
-  static constexpr std::uint32_t kMostColumns = 32;
+  static constexpr std::uint32_t kMaxColumns = 32;
 
   struct Shape {
     std::uint32_t blocks;
@@ -125,11 +126,11 @@ struct Ribbon128 {
     std::uint64_t segments() const noexcept { return std::uint64_t{blocks} * columns - narrow; }
     std::uint64_t bytes() const noexcept { return kSegment * segments(); }
     std::uint64_t bits() const noexcept { return 8 * bytes(); }
-    // Of the columns alone: a key that is not in it agrees with each of them half of the time.
+    // From the columns alone: an absent key matches each of them with probability 1/2.
     double fpr() const noexcept;
   };
 
-  // What a key asks of the slots from `start` on.
+  // The linear equation that a key imposes on the 128 slots from `start`.
   struct Equation {
     std::uint64_t start;
     Wide coefficients;
@@ -154,7 +155,7 @@ struct Ribbon128 {
     const std::byte* const left = table + place(shape, e.start);
     const auto shift = static_cast<unsigned>(e.start % kSlots);
     const Wide in_left = e.coefficients << shift;
-    // Only the first slot of a block asks nothing of the next one, and the last block has no next.
+    // An equation that starts at the first slot of a block does not reach the next block; the last block has none.
     if (shift == 0) {
       for (std::uint32_t j = 0; j < columns; ++j) {
         if (ribbon::parity(detail::load<Wide>(left + kSegment * j) & in_left) != (e.result >> j & 1)) return false;
@@ -177,7 +178,7 @@ struct Ribbon128 {
   }
 };
 
-// At most kBatch hashes; bit i of the answer belongs to hashes[i].
+// Bit i of the result is the answer for hashes[i].  REQUIRES: count <= kBatch
 template <class Layout>
 std::uint64_t may_contain(const typename Layout::Shape& shape, const std::byte* table,
                           const typename Layout::word* hashes, std::size_t count, bool ahead) noexcept {
@@ -189,48 +190,17 @@ std::uint64_t may_contain(const typename Layout::Shape& shape, const std::byte* 
   return answers;
 }
 
-// Which of the three these bytes are, by their trailer; `otherwise` if it does not say.
+// The format of these bytes according to their trailer; `otherwise` if the trailer does not say.
 std::string_view name_of(Bytes blob, std::string_view otherwise) noexcept;
-// A filter as its last five bytes say, or the reason why that cannot be: they say what no RocksDB writes, and its own
-// reader would take every key for a member.
-Result<std::shared_ptr<const AnyFilter>> open_blob(std::string_view format, Bytes blob);
 
-// The name of the codec whose bytes these are, if the trailer agrees with the length in all it says.
+// The name of the codec for these bytes; empty unless the trailer is consistent with the length.
 std::string_view kind_of(Bytes blob) noexcept;
 
-// bits_per_key as RocksDB takes it: 1 to 100, in thousandths. Below 0.5 it writes no filter.
+// bits_per_key as RocksDB rounds it: 1 to 100, in thousandths. Below 0.5 RocksDB writes no filter.
 struct Density {
   explicit Density(double bits_per_key) noexcept;
   double bits_per_key;
   std::uint64_t millibits;
-};
-
-// What RocksDB itself expects: the rate of a FastLocal filter, and the bits a key of a ribbon of that rate, for a table
-// of many keys.
-double bloom_fpr(double bits_per_key) noexcept;
-double ribbon_bits_per_key(double bloom_bits_per_key) noexcept;
-
-// A whole filter, from keys in the order in which they come. Hashes equal to the one before are dropped, and the filter
-// is sized for those left.
-class Builder {
- public:
-  enum class Kind : std::uint8_t { legacy, fast_local, ribbon };
-  Builder(Kind kind, double bits_per_key) noexcept : kind_(kind), density_(bits_per_key) {}
-
-  void add(Bytes key);
-  std::uint64_t keys() const noexcept { return hashes_.size(); }
-  // `length`: of the bits alone, where optimize_filters_for_memory took it from the allocator. A multiple of 64, or of
-  // 16 for a ribbon, else it is rounded down.
-  Result<Buffer> finish(std::optional<std::uint64_t> length = {}) const;
-
- private:
-  Buffer legacy() const;
-  Result<Buffer> fast_local(std::optional<std::uint64_t> length) const;
-  Result<Buffer> ribbon(std::optional<std::uint64_t> length) const;
-
-  Kind kind_;
-  Density density_;
-  std::vector<std::uint64_t> hashes_;
 };
 
 }  // namespace perhaps::format::rocksdb

@@ -1,9 +1,9 @@
 // rocksdb-table: the filters of a RocksDB block-based table (.sst), full or partitioned, of whole keys or of prefixes.
 //
-//   metaindex   "fullfilter." policy        -> the filter, a block of its own
-//               "partitionedfilter." policy -> an index of filters; the first whose key is not less than the key asked
-//                                              for has it, or else the last
-//               "rocksdb.properties"        -> names and values: which keys the filter has, how the index is written
+//   metaindex   "fullfilter." policy        -> the filter, in its own block
+//               "partitionedfilter." policy -> an index of filters; a lookup uses the first one whose index key is not
+//                                              less than the key, or else the last one
+//               "rocksdb.properties"        -> names and values: which keys the filter holds, how the index is encoded
 #include "format/rocksdb_table.h"
 
 #include <bit>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kTable = "rocksdb-table";
 
-// All kinds of built-in filters share one name; RocksDB 7.0 wrote those of the policies for a while.
+// All built-in filters share one name, except in RocksDB 7.0, which wrote the names of the policies.
 bool is_builtin(std::string_view policy) noexcept {
   return policy == "rocksdb.BuiltinBloomFilter" || policy == "bloomfilter" || policy == "ribbonfilter" ||
          policy.starts_with("rocksdb.internal.");
@@ -81,24 +81,25 @@ Result<TableFilter> TableFilter::read(const Source& source) {
         filter = at;
         table.kind = key.starts_with("full") ? Kind::full : Kind::partitioned;
       } else {
-        table.notes.push_back("a filter of another policy: " + std::string(policy));
+        table.notes.push_back("ignored: a filter of another policy, " + std::string(policy));
       }
     }
     if (key.starts_with("filter."))
-      table.notes.push_back("a filter for each block (" + std::string(key) + "), which no RocksDB reads since 7.4");
+      table.notes.push_back("ignored: a filter per block (" + std::string(key) +
+                            "), which RocksDB since 7.4 ignores too");
   });
-  if (!whole) return bad(Errc::bad_parameter, kTable, "the metaindex is no block");
+  if (!whole) return bad(Errc::bad_parameter, kTable, "the metaindex is not a valid block");
 
   if (properties) {
     auto bytes = read_block(kTable, "properties", file, *properties, footer->sum);
     if (!bytes) return std::move(bytes).error();
     const auto block = Block::of(*bytes);
-    if (!block) return bad(Errc::bad_parameter, kTable, "the properties are no block");
+    if (!block) return bad(Errc::bad_parameter, kTable, "the properties are not a valid block");
     table.properties = properties_of(*block);
   }
   if (!filter) return table;
 
-  // Each byte of the file is looked at once, whatever the handles say.
+  // Bounds the work: the filters together may not be larger than the file, even if handles overlap.
   std::uint64_t left = file.size();
   const auto add = [&](Handle at) -> std::optional<Error> {
     const std::string what =
@@ -110,7 +111,7 @@ Result<TableFilter> TableFilter::read(const Source& source) {
     auto opened = open_blob(kTable, *bytes);
     if (!opened) {
       if (source.on_damage == OnDamage::error) return std::move(opened).error();
-      table.notes.push_back("damaged, so every key is perhaps in it: " + opened.error().detail);
+      table.notes.push_back("damaged, so it answers perhaps for every key: " + opened.error().detail);
       opened = always(true, kTable, "damaged", at.size);
     }
     table.partitions.push_back({at, *std::move(opened)});
@@ -135,14 +136,15 @@ Result<TableFilter> TableFilter::read(const Source& source) {
 
 void TableBuilder::add(Bytes key) {
   const bool prefixed = options_.prefix && options_.prefix->in_domain(key);
-  // Meant to carry the last prefix into a new partition. With prefixes alone none is ever recorded, and what is carried
-  // is the empty string, also into a first partition.
+  // RocksDB means to carry the last prefix over into a new partition. In a filter of prefixes alone it never records
+  // one, so it adds the empty string instead, even to the first partition.
   if (!has_last_prefix_ && in_domain_) {
     builder_.add(last_prefix_);
     has_last_prefix_ = true;
   }
   if (options_.whole_keys) {
-    const bool again = prefixed && has_last_key_ && std::ranges::equal(last_key_, key);
+    const bool again =
+        prefixed && has_last_key_ && std::equal(last_key_.begin(), last_key_.end(), key.begin(), key.end());
     if (!again) builder_.add(key);
     if (prefixed) {
       last_key_.assign(key.begin(), key.end());
@@ -155,7 +157,7 @@ void TableBuilder::add(Bytes key) {
 
 void TableBuilder::add_prefix(Bytes prefix) {
   if (!options_.whole_keys) return builder_.add(prefix);
-  if (has_last_prefix_ && std::ranges::equal(last_prefix_, prefix)) return;
+  if (has_last_prefix_ && std::equal(last_prefix_.begin(), last_prefix_.end(), prefix.begin(), prefix.end())) return;
   builder_.add(prefix);
   last_prefix_.assign(prefix.begin(), prefix.end());
   has_last_prefix_ = true;
@@ -164,7 +166,7 @@ void TableBuilder::add_prefix(Bytes prefix) {
 Result<Buffer> TableBuilder::cut(Bytes next, std::optional<std::uint64_t> length) {
   if (options_.prefix && options_.prefix->in_domain(next)) {
     const Bytes prefix = (*options_.prefix)(next);
-    if (!std::ranges::equal(last_prefix_, prefix)) builder_.add(prefix);
+    if (!std::equal(last_prefix_.begin(), last_prefix_.end(), prefix.begin(), prefix.end())) builder_.add(prefix);
   }
   auto done = builder_.finish(length);
   builder_ = Builder(options_.kind, options_.bits_per_key);
@@ -174,10 +176,10 @@ Result<Buffer> TableBuilder::cut(Bytes next, std::optional<std::uint64_t> length
 
 namespace {
 
-// A table, asked as Get asks it, or as a Seek does: by prefix only.
-class Asked final : public AnyFilter {
+// A table, queried as Get does, or as Seek does: by prefix only.
+class TableQuery final : public AnyFilter {
  public:
-  Asked(std::shared_ptr<const TableFilter> table, bool seek)
+  TableQuery(std::shared_ptr<const TableFilter> table, bool seek)
       : table_(std::move(table)),
         prefix_(Prefix::of(table_->properties.extractor)),
         by_prefix_(seek || !table_->properties.whole_keys),
@@ -199,19 +201,20 @@ class Asked final : public AnyFilter {
 
  private:
   bool may_contain_one(Bytes key) const noexcept {
-    Bytes asked = key;
+    Bytes target = key;
     if (by_prefix_) {
       if (!prefix_ || !prefix_->in_domain(key)) return true;
-      asked = (*prefix_)(key);
+      target = (*prefix_)(key);
     }
     const auto& partitions = table_->partitions;
     if (partitions.empty()) return true;
-    if (table_->kind == TableFilter::Kind::full) return partitions.front().filter->may_contain(asked);
+    if (table_->kind == TableFilter::Kind::full) return partitions.front().filter->may_contain(target);
     if (!ordered_) {
-      return std::ranges::any_of(partitions, [&](const Partition& p) { return p.filter->may_contain(asked); });
+      return std::any_of(partitions.begin(), partitions.end(),
+                         [&](const Partition& p) { return p.filter->may_contain(target); });
     }
     const std::uint64_t piece = table_->index.find(key);
-    return partitions[std::min<std::uint64_t>(piece, partitions.size() - 1)].filter->may_contain(asked);
+    return partitions[std::min<std::uint64_t>(piece, partitions.size() - 1)].filter->may_contain(target);
   }
   double rate() const;
 
@@ -222,10 +225,10 @@ class Asked final : public AnyFilter {
   std::uint64_t bytes_ = 0;
 };
 
-// Of a lookup, which asks one partition: each is asked about as many random keys as the others.
-double Asked::rate() const {
-  constexpr std::uint64_t kAsked = std::uint64_t{1} << 20;
-  const std::uint64_t columns = std::max<std::uint64_t>(1, kAsked / kBatch / table_->partitions.size());
+// The rate of a lookup, which queries one partition: every partition is queried with the same number of random keys.
+double TableQuery::rate() const {
+  constexpr std::uint64_t kQueries = std::uint64_t{1} << 20;
+  const std::uint64_t columns = std::max<std::uint64_t>(1, kQueries / kBatch / table_->partitions.size());
   std::array<std::uint64_t, 2 * kBatch> words;
   std::array<Bytes, kBatch> keys;
   for (std::size_t i = 0; i < kBatch; ++i) keys[i] = std::as_bytes(std::span(words)).subspan(16 * i, 16);
@@ -233,7 +236,7 @@ double Asked::rate() const {
   std::uint64_t hits = 0;
   for (const Partition& partition : table_->partitions) {
     for (std::uint64_t column = 0; column < columns; ++column) {
-      for (std::uint64_t& word : words) word = splitmix64(state++);
+      for (std::uint64_t& word : words) word = detail::little_endian(splitmix64(state++));
       hits += static_cast<std::uint64_t>(std::popcount(partition.filter->may_contain(std::span<const Bytes>(keys))));
     }
   }
@@ -241,7 +244,7 @@ double Asked::rate() const {
   return static_cast<double>(hits) / static_cast<double>(columns * kBatch * table_->partitions.size());
 }
 
-Description Asked::describe() const {
+Description TableQuery::describe() const {
   const Properties& properties = table_->properties;
   Description d;
   d.format = kTable;
@@ -254,7 +257,7 @@ Description Asked::describe() const {
       d.more.emplace_back("filter", first.format + ", full");
     } else {
       d.more = {{"filter", first.format + ", " + std::to_string(table_->partitions.size()) + " partitions"}};
-      // The trailers are some bits too many.
+      // Includes the trailers, which are not bits of the filters.
       d.bits = 8 * bytes_;
       d.keys_estimated = 0;
       d.fpr = rate();
@@ -294,19 +297,19 @@ Result<Opened> open(const Source& source, const Params&) {
   const bool prefixes = Prefix::of(properties.extractor).has_value();
   if (!properties.extractor.empty() && !prefixes)
     opened.notes.push_back("the prefix extractor " + properties.extractor +
-                           " is not known here: seeks are not filtered");
+                           " is not supported: seeks are not filtered");
   if (table->partitions.empty()) {
     opened.whole = always(true, kTable, "none");
     if (properties.prefixes && prefixes) opened.seek = opened.whole;
-    opened.notes.emplace_back("the table has no filter of RocksDB's own policies: every key is perhaps in it");
+    opened.notes.emplace_back("no filter of RocksDB's own policies: the answer is perhaps for every key");
     return opened;
   }
-  const auto whole = std::make_shared<Asked>(table, false);
+  const auto whole = std::make_shared<TableQuery>(table, false);
   if (table->kind == TableFilter::Kind::partitioned && !whole->is_ordered())
     opened.notes.push_back("the comparator is " + (properties.comparator.empty() ? "unknown" : properties.comparator) +
-                           ": every partition is asked");
+                           ": every partition is queried");
   opened.whole = whole;
-  if (properties.prefixes && prefixes) opened.seek = std::make_shared<Asked>(table, true);
+  if (properties.prefixes && prefixes) opened.seek = std::make_shared<TableQuery>(table, true);
   return opened;
 }
 

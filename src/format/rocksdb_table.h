@@ -1,27 +1,27 @@
-// The filters of a RocksDB block-based table: what is read of the table to ask them, and in which order RocksDB gives
-// them keys and prefixes.
+// The filters of a RocksDB block-based table: what is read from the table to query them, and the order in which RocksDB
+// adds keys and prefixes.
 #pragma once
 #include "format/rocksdb.h"
 #include "format/table.h"
 
 namespace perhaps::format::rocksdb {
 
-// Which part of a key is its prefix. `rocksdb.FixedPrefix.8` takes keys of at least 8 bytes, `rocksdb.CappedPrefix.8`
-// shorter ones too.
+// Which part of a key is its prefix. `rocksdb.FixedPrefix.8` applies to keys of at least 8 bytes,
+// `rocksdb.CappedPrefix.8` also to shorter ones.
 struct Prefix {
   std::uint64_t size = 0;
   bool capped = false;
 
-  // By the extractor's name, or as an option string has it: "fixed:8", "capped:8".
+  // From the extractor's name, or from the form in option strings: "fixed:8", "capped:8".
   static std::optional<Prefix> of(std::string_view name) noexcept;
   bool in_domain(Bytes key) const noexcept { return capped || key.size() >= size; }
   Bytes operator()(Bytes key) const noexcept { return key.first(std::min<std::uint64_t>(size, key.size())); }
 };
 
-// What the properties of a table say of its filters.
+// What the properties of a table say about its filters.
 struct Properties {
   std::string policy;      // "bloomfilter", "ribbonfilter"; empty if the table does not say
-  std::string comparator;  // likewise
+  std::string comparator;  // empty if the table does not say
   std::string extractor;
   bool whole_keys = true;
   bool prefixes = false;
@@ -42,14 +42,15 @@ struct TableFilter {
   Footer footer;
   Properties properties;
   Kind kind = Kind::none;
-  Index index;                        // of a partitioned filter
-  std::vector<Partition> partitions;  // one of a full filter
+  Index index;                        // for a partitioned filter
+  std::vector<Partition> partitions;  // only one for a full filter
   std::vector<std::string> notes;
 
   static Result<TableFilter> read(const Source& source);
 };
 
-// Gives a builder what RocksDB 6.19 to 9.5 gives it. A partitioned filter is cut before a key, where its index was cut.
+// Adds keys and prefixes to a Builder as RocksDB 6.19 to 9.5 does. To partition the filter, call cut() wherever RocksDB
+// cut the index.
 class TableBuilder {
  public:
   struct Options {
@@ -61,7 +62,7 @@ class TableBuilder {
   explicit TableBuilder(Options options) noexcept : options_(options), builder_(options.kind, options.bits_per_key) {}
 
   void add(Bytes key);
-  // Ends a partition. `next` is the key that will be added after it.
+  // Ends a partition. `next` is the key that will be added next.
   Result<Buffer> cut(Bytes next, std::optional<std::uint64_t> length = {});
   Result<Buffer> finish(std::optional<std::uint64_t> length = {}) const { return builder_.finish(length); }
   std::uint64_t keys() const noexcept { return builder_.keys(); }
@@ -71,11 +72,11 @@ class TableBuilder {
 
   Options options_;
   Builder builder_;
-  // What was given last. Only the two flags of what is in the filter end with a partition.
+  // What was added last. At the end of a partition only the two has_last_ flags are reset.
   Buffer last_key_, last_prefix_;
   bool has_last_key_ = false;
   bool has_last_prefix_ = false;
-  bool in_domain_ = false;  // the key before
+  bool in_domain_ = false;  // of the previous key
 };
 
 }  // namespace perhaps::format::rocksdb

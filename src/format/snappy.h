@@ -1,19 +1,19 @@
-// Reads Snappy blocks, which index blocks may be. Written to the published description of the format:
-//   varint uncompressed size | elements: a tag byte, whose low two bits say what it is: 0 a literal, 1, 2 or 3 a copy
-//   with 1, 2 or 4 bytes of offset
+// Decompresses Snappy blocks: index blocks may be compressed. Follows the published description of the format:
+//   varint uncompressed size | elements, each with a tag byte whose low two bits are 0 for a literal, and 1, 2 or 3 for
+//   a copy with 1, 2 or 4 bytes of offset
 #pragma once
 #include "format/codec.h"
 
 namespace perhaps::format {
 
-// Nothing if the bytes are no such block. A copy of at most 64 bytes takes two, so nothing expands more than 32 times
-// (and a little); a size beyond that is refused before memory is taken.
+// Nothing if the bytes are not such a block. A copy produces at most 64 bytes from at least two, so a block expands at
+// most about 32 times; a larger size is refused before memory is allocated.
 inline std::optional<Buffer> snappy_uncompressed(Bytes bytes) {
   Reader in(bytes);
   const std::uint64_t size = in.varint();
-  if (in.is_short() || size > 32 * bytes.size()) return {};
+  if (in.is_short() || size > std::uint64_t{32} * bytes.size()) return {};
   Buffer out;
-  out.reserve(size);
+  out.reserve(memory_size(size));
   while (!in.rest().empty()) {
     const auto tag = in.le<std::uint8_t>();
     const std::uint32_t above = tag >> 2;
@@ -37,7 +37,7 @@ inline std::optional<Buffer> snappy_uncompressed(Bytes bytes) {
       offset = (tag & 3) == 2 ? in.le<std::uint16_t>() : in.le<std::uint32_t>();
     }
     if (in.is_short() || offset == 0 || offset > out.size() || length > size - out.size()) return {};
-    // Byte by byte: a copy may reach into what it writes.
+    // Byte by byte, because a copy may overlap its own output.
     for (std::uint64_t i = 0; i < length; ++i) out.push_back(out[out.size() - offset]);
   }
   if (out.size() != size) return {};

@@ -3,8 +3,8 @@
 //   i32 BE 1 | i32 BE probes                | i32 BE words | words x i64 BE, bit p = bit p % 64 of word p / 64
 //   i32 BE 2 | i32 BE probes | i32 BE seed  | i32 BE words | the same; no checksum
 //   h1 = murmur3_x86_32(item, seed), h2 = murmur3_x86_32(item, h1), with Spark's tail; version 1 has seed 0
-//   version 1: position i = h1 + (i + 1) * h2 in 32 bits, its complement if that is negative, mod bits
-//   version 2: position i = h1 * (2^31 - 1) + (i + 1) * h2 in 64 bits, signed, its complement if negative, mod bits
+//   version 1: position i = h1 + (i + 1) * h2 in 32 bits, complemented if negative, mod bits
+//   version 2: position i = h1 * (2^31 - 1) + (i + 1) * h2 in signed 64 bits, complemented if negative, mod bits
 #include "format/classic.h"
 #include "format/registry.h"
 #include "hash/murmur3.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kName = "spark";
 
-// A long is hashed as its eight bytes would be: of a key that stands for one, the first eight, padded with zeros.
+// A long is hashed like its eight bytes. If keys stand for longs, the first eight bytes count, padded with zeros.
 struct Items {
   bool are_longs;
   std::uint32_t seed = 0;
@@ -64,9 +64,9 @@ constexpr Param kParams[] = {
     {"version", "of the layout", Param::Type::count, "1", 1, 2},
     {"expected_items", "keys it is sized for", Param::Type::count, "", 1, 1e12, {}, Param::Means::keys},
     {"fpp", "false-positive rate", Param::Type::real, "0.03", 1e-300, 0.999, {}, Param::Means::fpr},
-    {"num_bits", "size, instead of fpp", Param::Type::count, "", 1, 1.37e11},
-    {"seed", "of version 2", Param::Type::real, "0", -2147483648.0, 2147483647.0},
-    {"items", "what keys are", Param::Type::word, "binary", 0, 0, "binary|long"},
+    {"num_bits", "size in bits, instead of fpp", Param::Type::count, "", 1, 1.37e11},
+    {"seed", "of the hash, version 2 only", Param::Type::real, "0", -2147483648.0, 2147483647.0},
+    {"items", "how to read a key", Param::Type::word, "binary", 0, 0, "binary|long"},
 };
 
 struct Head : ClassicParts {
@@ -82,7 +82,7 @@ Head head_of(Bytes bytes) {
   head.bits = std::uint64_t{64} * words;
   head.end_header(in, head.version == 2 ? 16 : 12);
   head.require(head.version == 1 || head.version == 2, Errc::bad_version, "version ", head.version, " is not known");
-  head.require(words <= kMostInt, Errc::bad_parameter, words, " words, more than an int has");
+  head.require(words <= kMaxInt, Errc::bad_parameter, words, " words, more than an int holds");
   return head;
 }
 
@@ -98,14 +98,14 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   const auto n = static_cast<double>(params.count_or("expected_items", std::max<std::uint64_t>(keys.size(), 1)));
   const double wanted = std::floor(optimal_bits(n, params.real("fpp")));
   const auto bits = params.given("num_bits") ? Result<std::uint64_t>(params.count("num_bits"))
-                                             : whole_bits(kName, wanted, 64 * kMostInt);
+                                             : whole_bits(kName, wanted, 64 * kMaxInt);
   if (!bits) return bits.error();
   const double seed = params.real("seed");
-  if (seed != std::floor(seed)) return bad(Errc::bad_parameter, kName, "a seed is a whole number");
+  if (seed != std::floor(seed)) return bad(Errc::bad_parameter, kName, "the seed must be a whole number");
   const bool first = params.count("version") == 1;
   if (first && seed != 0) return bad(Errc::bad_parameter, kName, "only version 2 has a seed");
   const double probes = std::max(1.0, std::floor(static_cast<double>(*bits) / n * std::log(2.0) + 0.5));
-  if (probes > static_cast<double>(kMostProbes)) return bad(Errc::bad_parameter, kName, probes, " probes are too many");
+  if (probes > static_cast<double>(kMaxProbes)) return bad(Errc::bad_parameter, kName, probes, " probes are too many");
   const auto k = static_cast<std::uint32_t>(probes);
   const Items items{.are_longs = params.word("items") == "long",
                     .seed = static_cast<std::uint32_t>(static_cast<std::int32_t>(seed))};

@@ -43,18 +43,19 @@ Result<Footer> Footer::read(std::string_view format, Bytes file) {
   Footer footer;
   footer.magic = magic_of(file);
   const bool rocksdb = footer.magic == kRocksDbMagic;
-  if (!rocksdb && footer.magic != kLevelDbMagic) return bad(Errc::bad_magic, format, "the footer has another magic");
+  if (!rocksdb && footer.magic != kLevelDbMagic)
+    return bad(Errc::bad_magic, format, "the footer has the wrong magic number");
   const std::uint64_t size = rocksdb ? 53 : 48;
   if (file.size() < size)
-    return bad(Errc::truncated, format, "a footer of ", size, " bytes, and there are ", file.size());
+    return bad(Errc::truncated, format, "the footer has ", size, " bytes, the file ", file.size());
   Reader in(file.last(size));
   if (rocksdb) {
     footer.version = Reader(file.last(12)).le<std::uint32_t>();
     if (footer.version < 1 || footer.version > 7)
-      return bad(Errc::unsupported, format, "format_version ", footer.version, " is not known here");
+      return bad(Errc::unsupported, format, "format_version ", footer.version, " is not known");
     const auto sum = in.le<std::uint8_t>();
     if (sum > static_cast<std::uint8_t>(BlockSum::Kind::xxh3))
-      return bad(Errc::unsupported, format, "checksum type ", sum);
+      return bad(Errc::unsupported, format, "checksum type ", sum, " is not known");
     footer.sum.kind = BlockSum::Kind{sum};
   }
   if (footer.version >= 6) {
@@ -63,22 +64,23 @@ Result<Footer> Footer::read(std::string_view format, Bytes file) {
     footer.sum.context = in.le<std::uint32_t>();
     footer.metaindex.size = in.le<std::uint32_t>();
     in.take(16);
-    if (!extended || footer.sum.context == 0) return bad(Errc::bad_magic, format, "the footer has another inner magic");
-    if (in.le<std::uint64_t>() != 0) return bad(Errc::unsupported, format, "the footer has a reserved number");
+    if (!extended || footer.sum.context == 0)
+      return bad(Errc::bad_magic, format, "the footer has the wrong inner magic number");
+    if (in.le<std::uint64_t>() != 0) return bad(Errc::unsupported, format, "the footer uses a reserved field");
     const std::uint64_t at = file.size() - size;
     Buffer whole(file.end() - static_cast<std::ptrdiff_t>(size), file.end());
     std::fill_n(whole.begin() + 5, 4, std::byte{0});
     if (footer.sum.kind != BlockSum::Kind::none && footer.sum.of(whole, at) != stored)
       return bad(Errc::bad_checksum, format, "the checksum of the footer is wrong");
     if (at < kBlockTrailer || footer.metaindex.size > at - kBlockTrailer)
-      return bad(Errc::truncated, format, "a metaindex of ", footer.metaindex.size, " bytes before byte ", at);
+      return bad(Errc::truncated, format, "the metaindex has ", footer.metaindex.size, " bytes, but ends at byte ", at);
     footer.metaindex.offset = at - kBlockTrailer - footer.metaindex.size;
     return footer;
   }
   Reader handles(in.take(40));
   footer.metaindex = Handle::read(handles);
   footer.index = Handle::read(handles);
-  if (handles.is_short()) return bad(Errc::bad_parameter, format, "the footer has no two handles");
+  if (handles.is_short()) return bad(Errc::bad_parameter, format, "the footer does not hold two handles");
   return footer;
 }
 
@@ -86,7 +88,7 @@ Result<Bytes> read_block(std::string_view format, std::string_view what, Bytes f
                          std::shared_ptr<const Buffer>* owner) {
   if (!at.fits(file)) {
     return bad(Errc::truncated, format, "the ", what, ", ", at.size, " bytes at ", at.offset,
-               ", ends behind the file of ", file.size());
+               ", ends after the end of the file of ", file.size());
   }
   const Bytes block_and_type = file.subspan(at.offset, at.size + 1);
   const auto stored = Reader(file.subspan(at.offset + at.size + 1, 4)).le<std::uint32_t>();
@@ -98,7 +100,7 @@ Result<Bytes> read_block(std::string_view format, std::string_view what, Bytes f
   if (compression != 1 || owner == nullptr)
     return bad(Errc::unsupported, format, "the ", what, " is compressed (type ", compression, ")");
   auto plain = snappy_uncompressed(block);
-  if (!plain) return bad(Errc::bad_parameter, format, "the ", what, " is no Snappy block, as it says");
+  if (!plain) return bad(Errc::bad_parameter, format, "the ", what, " is not the Snappy block it claims to be");
   *owner = std::make_shared<const Buffer>(*std::move(plain));
   return Bytes(**owner);
 }
@@ -151,10 +153,11 @@ namespace {
 
 constexpr std::uint64_t kNewest = ~std::uint64_t{0} >> 8;
 
-// Shortened separators carry the newest sequence of all, so they sort before any lookup of the same user key.
+// A shortened separator has the highest possible sequence number, so it sorts before a lookup of the same user key.
 bool after_lookup(std::uint64_t suffix) noexcept { return suffix >> 8 != kNewest; }
 
-// A key of a run, compared with a target though it is known only by what it does not share with the one before.
+// Compares a target with each of a run of prefix-compressed keys without rebuilding them: of each key, only the part
+// that it does not share with the key before is given.
 class Running {
  public:
   Running(Bytes target, bool internal) noexcept : target_(target), internal_(internal) {}
@@ -167,7 +170,7 @@ class Running {
         if (next_ != target_[same_]) break;
       }
     }
-    // What follows a key as long as the target.
+    // The suffix of the key, if its user key is as long as the target.
     for (std::uint64_t i = 0; i < kInternalSuffix; ++i) {
       const std::uint64_t at = target_.size() + i;
       if (at >= shared && at < size_) suffix_[i] = rest[at - shared];
@@ -183,8 +186,8 @@ class Running {
  private:
   Bytes target_;
   bool internal_;
-  std::uint64_t same_ = 0;  // bytes that both begin with
-  std::byte next_{};        // of the key, after them
+  std::uint64_t same_ = 0;  // length of the common prefix
+  std::byte next_{};        // byte of the key after it
   std::uint64_t size_ = 0;
   std::array<std::byte, kInternalSuffix> suffix_{};
 };
@@ -206,7 +209,7 @@ Bytes Index::key_at(std::uint64_t restart) const noexcept {
 Result<Index> Index::over(std::string_view format, std::string_view what, Bytes bytes, IndexValues values,
                           bool internal_keys) {
   const auto block = Block::of(bytes);
-  if (!block) return bad(Errc::bad_parameter, format, "the ", what, " promises more restarts than it has room for");
+  if (!block) return bad(Errc::bad_parameter, format, "the ", what, " claims more restarts than fit into it");
   Index index;
   index.block_ = *block;
   index.values_ = values;
@@ -225,18 +228,19 @@ Result<Index> Index::over(std::string_view format, std::string_view what, Bytes 
       last = key;
       index.first_.push_back(static_cast<std::uint32_t>(index.pieces_.size()));
     }
-    if (!entry.is_handle()) return bad(Errc::bad_parameter, format, "the ", what, " has a value that is no handle");
+    if (!entry.is_handle()) return bad(Errc::bad_parameter, format, "the ", what, " has a value that is not a handle");
     index.pieces_.push_back(entry.handle());
   }
-  if (entry.is_damaged()) return bad(Errc::bad_parameter, format, "the ", what, " has an entry that ends behind it");
+  if (entry.is_damaged())
+    return bad(Errc::bad_parameter, format, "the ", what, " has an entry that ends after its end");
   if (!index.pieces_.empty() && (index.first_.size() != restarts || restarts == 0 || index.first_.front() != 0))
-    return bad(Errc::bad_parameter, format, "the ", what, " restarts where no entry begins");
+    return bad(Errc::bad_parameter, format, "the ", what, " has a restart where no entry begins");
   return index;
 }
 
 std::uint64_t Index::find(Bytes user_key) const noexcept {
   if (pieces_.empty()) return 0;
-  // The last restart before the key, or the first of all.
+  // The last restart before the key, or the first one.
   std::uint64_t low = 0;
   for (std::uint64_t high = first_.size(); high - low > 1;) {
     const std::uint64_t middle = low + (high - low) / 2;
@@ -259,7 +263,7 @@ bool Index::looks_internal(Bytes bytes) noexcept {
     Entries entry(block->entries.subspan(block->restart(i)));
     if (!entry.next() || entry.rest().size() < kInternalSuffix) return false;
     const auto suffix = Reader(entry.rest().last(kInternalSuffix)).le<std::uint64_t>();
-    // No database has used up 2^48 sequence numbers.
+    // No database has reached sequence number 2^48.
     if ((suffix & 0xff) > 1 || (suffix >> 8 != kNewest && suffix >> 56 != 0)) return false;
   }
   return true;

@@ -3,18 +3,18 @@
 //   table    = data blocks | filter blocks | metaindex | index | footer
 //   block    = entries | u32 LE offset of each restart | u32 LE number of restarts
 //   entry    = varint shared | varint rest | varint value size | `rest` bytes of the key | value
-//   trailer  = u8 compression, 0 none, 1 snappy | u32 LE checksum             after the block, not counted in its size
+//   trailer  = u8 compression: 0 none, 1 snappy | u32 LE checksum             after the block, not counted in its size
 //   handle   = varint offset | varint size
 //   footer   = metaindex handle | index handle | zeros up to 40 bytes | u64 LE magic                           LevelDB
 //              u8 checksum type | the same 40 bytes | u32 LE format_version | u64 LE magic             RocksDB, 1 to 5
-//              u8 checksum type | 3e 00 7a 00 | u32 LE checksum of the footer, itself taken as 0 | u32 LE context |
+//              u8 checksum type | 3e 00 7a 00 | u32 LE checksum of the footer with this field 0 | u32 LE context |
 //              u32 LE metaindex size | 24 zeros | u32 LE format_version | u64 LE magic                 RocksDB, 6 and 7
 //
-// A key begins with the first `shared` bytes of the one before; a restart is an entry that shares nothing. An internal
-// key is a user key and u64 LE sequence << 8 | type; of the same user key the newer sorts first. An index names for
-// each piece of a table a key not less than its last one, and its values are handles. Some of RocksDB's have no value
-// size, and where `shared` is not 0 a zig-zag varint for a handle: the piece follows the one before, and is so much
-// larger.
+// A key begins with the first `shared` bytes of the previous key; a restart is an entry that shares nothing. An
+// internal key is a user key followed by u64 LE sequence << 8 | type; for equal user keys the newer one sorts first. An
+// index has an entry for each piece of a table: a key not less than the last key of the piece, and the handle of the
+// piece. In some indexes of RocksDB the entries have no value size, and if `shared` is not 0, the handle is a zigzag
+// varint: the piece follows the previous one, and its size differs by this number.
 #pragma once
 #include <optional>
 
@@ -33,7 +33,7 @@ struct Handle {
     const std::uint64_t offset = in.varint();
     return {offset, in.varint()};
   }
-  // With its trailer.
+  // Including its trailer.
   bool fits(Bytes file) const noexcept {
     const std::uint64_t end = file.size();
     return end >= kBlockTrailer && size <= end - kBlockTrailer && offset <= end - kBlockTrailer - size;
@@ -44,9 +44,9 @@ struct Handle {
 struct BlockSum {
   enum class Kind : std::uint8_t { none, crc32c, xxh32, xxh64, xxh3 };
   Kind kind = Kind::crc32c;
-  std::uint32_t context = 0;  // of the file; 0: a block may lie anywhere
+  std::uint32_t context = 0;  // of the file; 0: the checksum does not depend on the block's offset
 
-  // Of a block and the compression byte after it, at this place of the file.
+  // The checksum of a block and its compression byte at this offset in the file.
   std::uint32_t of(Bytes block_and_type, std::uint64_t offset) const noexcept;
 };
 
@@ -58,15 +58,15 @@ struct Footer {
   std::uint32_t version = 0;
   BlockSum sum;
   Handle metaindex;
-  Handle index;  // none from version 6 on, where the metaindex names it
+  Handle index;  // none since version 6, where the metaindex has it
 
   static Result<Footer> read(std::string_view format, Bytes file);
 };
-// What the last eight bytes say.
+// The last eight bytes.
 std::uint64_t magic_of(Bytes file) noexcept;
 
-// The bytes of a block: within the file and with the right checksum. `what` is for the error. What was compressed lives
-// in `owner`; without one only raw blocks are read.
+// The bytes of a block, after checking that it is inside the file and that its checksum is right. `what` names it in
+// errors. `owner` keeps the bytes of a compressed block; without it, compressed blocks are an error.
 Result<Bytes> read_block(std::string_view format, std::string_view what, Bytes file, Handle at, BlockSum sum,
                          std::shared_ptr<const Buffer>* owner = nullptr);
 
@@ -76,7 +76,7 @@ inline std::string_view text_of(Bytes bytes) noexcept {
 
 enum class IndexValues : std::uint8_t { sized, handles };
 
-// Entries from the front. Whatever the bytes are, it ends.
+// Iterates over entries. Terminates whatever the bytes are.
 class Entries {
  public:
   explicit Entries(Bytes entries, IndexValues values = IndexValues::sized) noexcept : values_(values), in_(entries) {}
@@ -102,7 +102,7 @@ class Entries {
   bool damaged_ = false;
 };
 
-// A block cut into its two parts.
+// A block, split into its two parts.
 struct Block {
   Bytes entries;
   Bytes restarts;
@@ -112,7 +112,8 @@ struct Block {
   std::uint32_t restart(std::uint64_t i) const noexcept {
     return Reader(restarts.subspan(4 * i, 4)).le<std::uint32_t>();
   }
-  // Calls use(key, value) for every entry; the key lives as long as the call. False: the block is damaged.
+  // Calls use(key, value) for every entry; the key is valid only during the call. Returns false if the block is
+  // damaged.
   template <class Use>
   bool each(Use use) const {
     std::string key;
@@ -126,11 +127,11 @@ struct Block {
   }
 };
 
-// The oldest tables of RocksDB have LevelDB's footer: what the metaindex names tells them apart.
+// The oldest tables of RocksDB have LevelDB's footer; the names in the metaindex tell them apart.
 bool is_rocksdb_metaindex(Bytes file);
 
-// Finds the piece of a table that a key would be in. It keeps the bytes as they are, since keys that share most of
-// their bytes would take far more memory than the block itself; a search compares them piecemeal.
+// Finds the piece of a table that would hold a key. The keys stay prefix-compressed, because expanded they could take
+// far more memory than the block itself; a search compares them part by part.
 class Index {
  public:
   Index() = default;
@@ -141,9 +142,9 @@ class Index {
   // The number of the first piece whose key is not less than a lookup of `user_key` at the newest sequence;
   // pieces().size() if there is none.
   std::uint64_t find(Bytes user_key) const noexcept;
-  // The keys at the restarts ascend byte by byte: find() can be trusted.
+  // Whether the keys at the restarts are in bytewise order. Only then is find() right.
   bool ascends() const noexcept { return ascends_; }
-  // Every key at a restart ends as internal keys do.
+  // Whether every key at a restart ends like an internal key.
   static bool looks_internal(Bytes bytes) noexcept;
 
  private:

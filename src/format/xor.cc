@@ -12,9 +12,9 @@ namespace {
 struct XorGeometry {
   static constexpr std::string_view family = "xor";
   static constexpr std::size_t kQueues = 3;
-  static constexpr std::uint32_t kMostKeysInSlot = UINT32_MAX - 1;
+  static constexpr std::uint32_t kMaxKeysInSlot = UINT32_MAX - 1;
   static constexpr std::uint64_t kFirstSeed = 1;
-  static constexpr std::uint64_t kMostBlock = std::uint64_t{1} << 32;  // a slot is found with 32 bits of the hash
+  static constexpr std::uint64_t kMaxBlock = std::uint64_t{1} << 32;  // 32 bits of the hash select a slot
 
   std::uint64_t seed;
   std::uint64_t block;  // a third of the slots
@@ -42,10 +42,10 @@ Result<Parts> parts_of(Bytes bytes, const Params* params) {
   const auto seed = in.le<std::uint64_t>();
   const auto block = in.le<std::uint64_t>();
   if (in.is_short()) {
-    return bad(Errc::truncated, kName<F>, "a header of 16 bytes, and there are ", bytes.size());
+    return bad(Errc::truncated, kName<F>, "the header has 16 bytes, the file ", bytes.size());
   }
-  if (block == 0 || block > XorGeometry::kMostBlock)
-    return bad(Errc::bad_parameter, kName<F>, "blocks of ", block, " fingerprints");
+  if (block == 0 || block > XorGeometry::kMaxBlock)
+    return bad(Errc::bad_parameter, kName<F>, "a block length of ", block, " fingerprints");
   const XorGeometry geometry{seed, block};
   const bool told = params != nullptr && params->given("packed");
   const auto keys = static_cast<std::uint64_t>(std::max(2.0, geometry.keys()));
@@ -79,9 +79,9 @@ Buffer written(const XorGeometry& geometry, const Slots& slots, bool packed) {
 template <class F>
 Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   const std::vector<std::uint64_t> digests = distinct_xxh64(keys);
-  if (digests.empty()) return bad(Errc::unsupported, kName<F>, "cannot be written without a key");
+  if (digests.empty()) return bad(Errc::unsupported, kName<F>, "needs at least one key");
   XorGeometry geometry = XorGeometry::for_keys(digests.size());
-  if (geometry.block > XorGeometry::kMostBlock)
+  if (geometry.block > XorGeometry::kMaxBlock)
     return bad(Errc::unsupported, kName<F>, digests.size(), " keys are too many");
   const auto slots = peel_fingerprints<F>(kName<F>, geometry, digests);
   if (!slots) return slots.error();
@@ -104,7 +104,7 @@ constexpr Codec codec(std::string_view summary) {
 
 }  // namespace
 
-constinit const Codec kXor8 = codec<std::uint8_t>("xor filter of xor_singleheader, 8 bits a slot");
-constinit const Codec kXor16 = codec<std::uint16_t>("xor filter of xor_singleheader, 16 bits a slot");
+constinit const Codec kXor8 = codec<std::uint8_t>("xor filter of xor_singleheader, 8 bits per slot");
+constinit const Codec kXor16 = codec<std::uint16_t>("xor filter of xor_singleheader, 16 bits per slot");
 
 }  // namespace perhaps::format

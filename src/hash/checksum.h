@@ -1,5 +1,5 @@
-// XXH3-64 with seed 0, fed piece by piece: the checksum of our own file. Defined in xxhash.cc, the only file that sees
-// xxHash. Of one contiguous run of bytes it is what Hash{} makes of it.
+// XXH3-64 with seed 0, computed incrementally: the checksum of our own file format. Defined in xxhash.cc, the only file
+// that includes xxHash. For contiguous bytes it equals Hash{}(bytes).
 #pragma once
 #include "perhaps/hash.h"
 
@@ -17,7 +17,7 @@ class Checksum {
 
 inline std::uint64_t checksum_of(Bytes bytes) noexcept { return Hash{}(bytes).value; }
 
-// Of a header that holds it: the eight bytes at `field` are read as zero.
+// The checksum of a header that contains it: the eight bytes at `field` count as zero.
 inline std::uint64_t checksum_around(Bytes header, std::size_t field) noexcept {
   static constexpr std::array<std::byte, 8> kZero{};
   Checksum sum;

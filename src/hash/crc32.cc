@@ -5,7 +5,7 @@
 namespace perhaps {
 namespace {
 
-// tables[j][b]: what byte b becomes when j more bytes follow it.
+// tables[j][b]: the contribution of byte b if j more bytes follow it.
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
 constexpr Tables tables_of(std::uint32_t polynomial) noexcept {

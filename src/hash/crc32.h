@@ -1,4 +1,4 @@
-// CRC-32 with the polynomials of IEEE 802.3 (zlib's) and of Castagnoli (iSCSI's), reflected; eight bytes a step.
+// CRC-32 with the polynomials of IEEE 802.3 (zlib) and of Castagnoli (iSCSI), reflected; eight bytes per step.
 #pragma once
 #include "perhaps/hash.h"
 

@@ -1,5 +1,5 @@
-// The mask under which LevelDB and RocksDB store a CRC-32C: the checksum of bytes that hold a checksum would otherwise
-// be predictable.
+// LevelDB and RocksDB store a CRC-32C masked like this, because the checksum of bytes that contain their own checksum
+// would be predictable.
 #pragma once
 #include "hash/crc32.h"
 

@@ -1,4 +1,5 @@
-// CRC-64 as Redis closes its dumps with it: polynomial 0xad93d23594c935a9 (Jones), reflected, from 0, not inverted.
+// The CRC-64 at the end of a Redis dump: polynomial 0xad93d23594c935a9 (Jones), reflected, initial value 0, not
+// inverted.
 #pragma once
 #include <array>
 

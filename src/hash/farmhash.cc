@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint32_t kA = 0xcc9e2d51u;
 constexpr std::uint32_t kB = 0x1b873593u;
 
-// The round and the end of MurmurHash3, with the rotations the other way round.
+// The round and the finaliser of MurmurHash3, with the rotations written as right rotations.
 std::uint32_t scrambled(std::uint32_t a) noexcept { return std::rotr(a * kA, 17) * kB; }
 std::uint32_t stirred(std::uint32_t h) noexcept { return std::rotr(h, 19) * 5 + 0xe6546b64u; }
 std::uint32_t mur(std::uint32_t a, std::uint32_t h) noexcept { return stirred(h ^ scrambled(a)); }

@@ -1,5 +1,5 @@
-// FarmHash Fingerprint32 (Pike, Alakuijala 2014) as the Rust crate `farmhash` has it: the bytes of keys up to four
-// bytes long are unsigned. Google's own is signed there, and differs for bytes from 0x80.
+// FarmHash Fingerprint32 (Pike, Alakuijala 2014) as in the Rust crate `farmhash`: in keys of up to four bytes, the
+// bytes are unsigned. Google's own treats them as signed, so the two differ for bytes of 0x80 and above.
 #pragma once
 #include "perhaps/hash.h"
 

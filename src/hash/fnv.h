@@ -1,4 +1,4 @@
-// FNV-1a and FNV-1 of 64 bits (Fowler, Noll, Vo), and the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+// 64-bit FNV-1a and FNV-1 (Fowler, Noll, Vo), and the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
 #pragma once
 #include "perhaps/hash.h"
 
@@ -7,14 +7,14 @@ namespace perhaps {
 inline constexpr std::uint64_t kFnvBasis = 0xcbf29ce484222325u;
 inline constexpr std::uint64_t kFnvPrime = 0x100000001b3u;
 
-// Xors a byte in, then multiplies.
+// XORs a byte in, then multiplies.
 inline std::uint64_t fnv1a_64(Bytes bytes) noexcept {
   std::uint64_t h = kFnvBasis;
   for (const std::byte b : bytes) h = (h ^ std::to_integer<std::uint64_t>(b)) * kFnvPrime;
   return h;
 }
 
-// Multiplies, then xors.
+// Multiplies, then XORs a byte in.
 inline std::uint64_t fnv1_64(Bytes bytes) noexcept {
   std::uint64_t h = kFnvBasis;
   for (const std::byte b : bytes) h = h * kFnvPrime ^ std::to_integer<std::uint64_t>(b);

@@ -1,5 +1,6 @@
-// The 32-bit hash of LevelDB and of old RocksDB filters: a Murmur of its own. The two differ in the last one to three
-// bytes: LevelDB takes them unsigned, RocksDB sign-extended, so keys with such a byte >= 0x80 hash differently.
+// The 32-bit hash of LevelDB and of old RocksDB filters, a variant of MurmurHash. The two systems differ in the last
+// one to three bytes of a key: LevelDB treats them as unsigned, RocksDB sign-extends them. So keys with such a byte >=
+// 0x80 hash differently.
 #pragma once
 #include <bit>
 

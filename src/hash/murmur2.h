@@ -1,21 +1,21 @@
-// MurmurHash2 (32 bits) and MurmurHash64A (Appleby 2008), as RedisBloom uses them, and the first as Hadoop bends it.
+// MurmurHash2 (32 bits) and MurmurHash64A (Appleby 2008), as used by RedisBloom, and Hadoop's variant of the first.
 #pragma once
 #include <cstring>
 
+#include "perhaps/detail/bits.h"
 #include "perhaps/hash.h"
 
 namespace perhaps {
 
 namespace detail {
 
-// The last `left` bytes, 1 to 7, as a little-endian number. Not memcpy: it would be a call.
+// The last `left` bytes, 1 to 7, as a little-endian number. A memcpy of `left` bytes would be a function call.
 inline std::uint64_t last_bytes(Bytes bytes, std::size_t left) noexcept {
   const std::byte* const end = bytes.data() + bytes.size();
-  std::uint64_t word = 0;
   if (bytes.size() >= 8) {
-    std::memcpy(&word, end - 8, 8);
-    return word >> (64 - 8 * left);
+    return load<std::uint64_t>(end - 8) >> (64 - 8 * left);
   }
+  std::uint64_t word = 0;
   for (std::size_t i = 1; i <= left; ++i) word = word << 8 | std::to_integer<std::uint64_t>(*(end - i));
   return word;
 }
@@ -27,9 +27,7 @@ inline std::uint64_t murmur64a(Bytes bytes, std::uint64_t seed) noexcept {
   std::uint64_t h = seed ^ (bytes.size() * m);
   const std::byte* at = bytes.data();
   for (std::size_t left = bytes.size() / 8; left != 0; --left, at += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, at, 8);
-    word *= m;
+    const std::uint64_t word = detail::load<std::uint64_t>(at) * m;
     h = (h ^ ((word ^ (word >> 47)) * m)) * m;
   }
   if (const std::size_t left = bytes.size() % 8; left != 0) h = (h ^ detail::last_bytes(bytes, left)) * m;
@@ -39,15 +37,13 @@ inline std::uint64_t murmur64a(Bytes bytes, std::uint64_t seed) noexcept {
 
 namespace detail {
 
-// Of the whole words; the one to three bytes after them are xored in as `tail`.
+// Hashes the whole words; tail(bytes) gives the word that is XORed in for the one to three bytes after them.
 template <class Tail>
 std::uint32_t murmur2(Bytes bytes, std::uint32_t seed, Tail tail) noexcept {
   constexpr std::uint32_t m = 0x5bd1e995u;
   std::uint32_t h = seed ^ static_cast<std::uint32_t>(bytes.size());
   for (; bytes.size() >= 4; bytes = bytes.subspan(4)) {
-    std::uint32_t word;
-    std::memcpy(&word, bytes.data(), 4);
-    word *= m;
+    const std::uint32_t word = load<std::uint32_t>(bytes.data()) * m;
     h = h * m ^ (word ^ (word >> 24)) * m;
   }
   if (!bytes.empty()) h = (h ^ tail(bytes)) * m;
@@ -61,11 +57,11 @@ inline std::uint32_t murmur2_32(Bytes bytes, std::uint32_t seed) noexcept {
   return detail::murmur2(bytes, seed, [](Bytes last) {
     std::uint32_t word = 0;
     std::memcpy(&word, last.data(), last.size());
-    return word;
+    return detail::little_endian(word);
   });
 }
 
-// Hadoop takes those last bytes the other way round, and sign-extends each of them.
+// Hadoop reads these last bytes in reverse order and sign-extends each of them.
 inline std::uint32_t murmur2_hadoop(Bytes bytes, std::uint32_t seed) noexcept {
   return detail::murmur2(bytes, seed, [](Bytes last) {
     std::uint32_t word = 0;

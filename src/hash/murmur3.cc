@@ -32,7 +32,7 @@ Murmur128 of_blocks(Bytes key) noexcept {
   return h;
 }
 
-// The last 0 to 15 bytes of a key of `size`, as two words. Mixing in zeros changes nothing.
+// k1 and k2 are the last 0 to 15 bytes of a key of `size` bytes, padded with zeros. Mixing in a zero changes nothing.
 Murmur128 finished(Murmur128 h, std::uint64_t size, std::uint64_t k1, std::uint64_t k2) noexcept {
   h.second ^= mixed_second(k2) ^ size;
   h.first ^= mixed_first(k1) ^ size;

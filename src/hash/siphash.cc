@@ -1,4 +1,5 @@
-// SipHash-1-3 (Aumasson, Bernstein 2012): one round for each 8-byte word, three to finish, 64 bits out.
+// SipHash-1-3 (Aumasson, Bernstein 2012): one round per 8-byte word, three rounds to finish, a 64-bit result.
+#include <stddef.h>  // emscripten's sys/random.h needs it
 #include <sys/random.h>
 
 #include <bit>
@@ -56,7 +57,8 @@ KeyedHash::KeyedHash(const Secret& secret) noexcept
 
 KeyedHash::Secret KeyedHash::new_secret() {
   Secret secret;
-  // Requests of up to 256 bytes come whole once the pool is ready; before that they may be interrupted.
+  // Once the entropy pool is ready, requests of up to 256 bytes are never cut short; before that, a signal may
+  // interrupt them.
   while (getrandom(secret.data(), secret.size(), 0) != static_cast<ssize_t>(secret.size())) {
     if (errno != EINTR) throw std::system_error(errno, std::generic_category(), "getrandom");
   }
@@ -68,7 +70,9 @@ Digest<KeyedHash> KeyedHash::operator()(Bytes key) const noexcept {
 }
 
 Digest<KeyedHash> KeyedHash::operator()(std::uint64_t key) const noexcept {
-  return Digest<KeyedHash>::made_by(*this, sip13(number_, std::as_bytes(std::span(&key, 1))));
+  std::array<std::byte, 8> bytes;
+  detail::store(bytes.data(), key);
+  return Digest<KeyedHash>::made_by(*this, sip13(number_, bytes));
 }
 
 std::uint64_t KeyedHash::check_value() const noexcept { return sip13(number_, bytes_of("perhaps: check value")); }

@@ -1,4 +1,4 @@
-// XXH64 and XXH32, the older functions of xxHash, as foreign formats use them. Defined in xxhash.cc.
+// XXH64 and XXH32, the older functions of xxHash, which foreign formats use. Defined in xxhash.cc.
 #pragma once
 #include "perhaps/hash.h"
 

@@ -1,5 +1,5 @@
-// xxHash: the default hash (XXH3), the checksum of our own file, and what foreign formats use. It is inlined here, in
-// the only file that sees it, so that short keys pay no second call.
+// xxHash: the default hash (XXH3), the checksum of our own file format, and the functions that foreign formats use.
+// Only this file includes xxHash, and inlines it, so that short keys do not pay for a second call.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -7,8 +7,8 @@
 namespace perhaps {
 namespace {
 
+using detail::folded_product;
 using detail::load;
-using detail::Wide;
 
 constexpr std::uint64_t kP1 = 0x9e3779b185ebca87, kP2 = 0xc2b2ae3d27d4eb4f, kP3 = 0x165667b19e3779f9,
                         kP4 = 0x85ebca77c2b2ae63, kP5 = 0x27d4eb2f165667c5;
@@ -33,26 +33,21 @@ std::uint64_t secret(std::size_t at) noexcept {
   return load<std::uint64_t>(reinterpret_cast<const std::byte*>(kSecret) + at);
 }
 
-std::uint64_t fold(std::uint64_t a, std::uint64_t b) noexcept {
-  const Wide product = static_cast<Wide>(a) * b;
-  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-}
-
 std::uint64_t avalanche(std::uint64_t h) noexcept {
   h = (h ^ h >> 37) * kP3;
   return h ^ h >> 32;
 }
 
-// 16 bytes of the key against 16 of the secret.
+// Mixes 16 bytes of the key with 16 bytes of the secret.
 std::uint64_t mix(const std::byte* data, std::size_t at) noexcept {
-  return fold(load<std::uint64_t>(data) ^ secret(at), load<std::uint64_t>(data + 8) ^ secret(at + 8));
+  return folded_product(load<std::uint64_t>(data) ^ secret(at), load<std::uint64_t>(data + 8) ^ secret(at + 8));
 }
 
 std::uint64_t up_to_16(const std::byte* d, std::size_t n) noexcept {
   if (n > 8) {
     const std::uint64_t low = load<std::uint64_t>(d) ^ secret(0);
     const std::uint64_t high = load<std::uint64_t>(d + n - 8) ^ secret(8);
-    return avalanche(n + low + high + fold(low, high));
+    return avalanche(n + low + high + folded_product(low, high));
   }
   if (n >= 4) {
     const std::uint64_t both = load<std::uint32_t>(d) | std::uint64_t{load<std::uint32_t>(d + n - 4)} << 32;
@@ -60,8 +55,8 @@ std::uint64_t up_to_16(const std::byte* d, std::size_t n) noexcept {
     const std::uint64_t mixed = n + (keyed ^ keyed >> 51) * kQ1;
     return avalanche((mixed ^ mixed >> 47) * kP2);
   }
-  // RocksDB's own: the preview gave 0 for no bytes.
-  if (n == 0) return fold(secret(0), kP2);
+  // RocksDB's change: the preview returned 0 for empty keys.
+  if (n == 0) return folded_product(secret(0), kP2);
   const auto byte = [&](std::size_t i) { return std::to_integer<std::uint32_t>(d[i]); };
   const std::uint32_t all = byte(0) | byte(n / 2) << 8 | byte(n - 1) << 16 | static_cast<std::uint32_t>(n) << 24;
   return avalanche((all ^ static_cast<std::uint32_t>(secret(0))) * kP1);
@@ -102,7 +97,7 @@ std::uint64_t longer(const std::byte* d, std::size_t n) noexcept {
   if (n % kStripe != 0) stripe(d + n - kStripe, 121);
   std::uint64_t h = n * kP1;
   for (std::size_t i = 0; i < 4; ++i)
-    h += fold(lanes[2 * i] ^ secret(11 + 16 * i), lanes[2 * i + 1] ^ secret(19 + 16 * i));
+    h += folded_product(lanes[2 * i] ^ secret(11 + 16 * i), lanes[2 * i + 1] ^ secret(19 + 16 * i));
   return avalanche(h);
 }
 

@@ -1,5 +1,5 @@
-// XXPH3: the 64-bit hash of RocksDB's filters since 6.6, seed 0. A preview of XXH3 that RocksDB froze: for no length
-// does it equal the XXH3 of today's xxHash.
+// XXPH3: the 64-bit hash of RocksDB's filters since 6.6, with seed 0. It is a preview of XXH3 that RocksDB froze, and
+// differs from the final XXH3 at every length.
 #pragma once
 #include "perhaps/hash.h"
 

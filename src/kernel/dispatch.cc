@@ -1,4 +1,4 @@
-// Which row of kernels runs: the best this CPU has, or the one that PERHAPS_ISA names.
+// Which kernels run: those of the best instruction set that this CPU has, or of the one that PERHAPS_ISA names.
 #include <unistd.h>
 
 #include <atomic>
@@ -6,104 +6,97 @@
 #include <string_view>
 #include <vector>
 
-#include "kernel/table.h"
-#include "perhaps/ribbon.h"
+#include "kernel/instruction_set.h"
+#include "kernel/targets.h"
+#if PERHAPS_SIMD
+#include <hwy/highway.h>
+#endif
 
 namespace perhaps {
 namespace kernel {
-
-void add_simd_rows([[maybe_unused]] std::vector<const Row*>& rows);
-#if !PERHAPS_SIMD
-void add_simd_rows(std::vector<const Row*>&) {}
-#endif
-
 namespace {
 
-const std::vector<const Row*>& all_rows() {
-  static const std::vector<const Row*> rows = [] {
-    std::vector<const Row*> result{&kPortable};
-    add_simd_rows(result);
-    return result;
-  }();
-  return rows;
+void add_kernels(Target target, InstructionSet& set) {
+  for (const auto family : {line_kernels, block_kernels, counting_kernels, cuckoo_kernels, quotient_kernels,
+                            window_kernels, fuse_kernels, ribbon_kernels, ribbon_build_kernels}) {
+    family(target, set);
+  }
 }
+
+class AllSets {
+ public:
+  AllSets() {
+    add(Target::portable, "portable");
+#if PERHAPS_SIMD
+    const auto add_if = [&, here = hwy::SupportedTargets()](std::int64_t bit, Target target, const char* name) {
+      if ((HWY_TARGETS & here & bit) != 0) add(target, name);
+    };
+    add_if(HWY_SSE4, Target::sse4, "sse4");
+    add_if(HWY_AVX2, Target::avx2, "avx2");
+    add_if(HWY_AVX3, Target::avx512, "avx512");
+    add_if(HWY_NEON, Target::neon, "neon");
+#endif
+    for (const InstructionSet& set : sets_) pointers_.push_back(&set);
+  }
+  std::span<const InstructionSet* const> get() const noexcept { return pointers_; }
+
+ private:
+  // Each begins as the one before.
+  void add(Target target, const char* name) {
+    InstructionSet set = sets_.empty() ? InstructionSet{} : sets_.back();
+    set.name = name;
+    add_kernels(target, set);
+    sets_.push_back(set);
+  }
+
+  std::vector<InstructionSet> sets_;
+  std::vector<const InstructionSet*> pointers_;
+};
 
 // An unknown name falls back to the reference: slow is easier to notice, and safer, than a wrong guess.
-const Row& choose() {
+const InstructionSet& choose() {
+  const auto all = instruction_sets();
   const char* wanted = std::getenv("PERHAPS_ISA");
-  if (wanted == nullptr) return *all_rows().back();
-  for (const Row* row : all_rows()) {
-    if (std::string_view(row->isa) == wanted) return *row;
+  if (wanted == nullptr) return *all.back();
+  for (const InstructionSet* set : all) {
+    if (std::string_view(set->name) == wanted) return *set;
   }
-  return kPortable;
+  return *all.front();
 }
 
-std::atomic<const Row*> in_use = nullptr;
+std::atomic<const InstructionSet*> in_use = nullptr;
 
 }  // namespace
 
-std::span<const Row* const> rows() noexcept { return all_rows(); }
-
-const Row& active() noexcept {
-  const Row* row = in_use.load(std::memory_order_relaxed);
-  if (row == nullptr) {
-    row = &choose();
-    in_use.store(row, std::memory_order_relaxed);
-  }
-  return *row;
+std::span<const InstructionSet* const> instruction_sets() noexcept {
+  static const AllSets all;
+  return all.get();
 }
 
-void use(const Row& row) noexcept { in_use.store(&row, std::memory_order_relaxed); }
+const InstructionSet& active() noexcept {
+  const InstructionSet* set = in_use.load(std::memory_order_acquire);
+  if (set == nullptr) {
+    set = &choose();
+    in_use.store(set, std::memory_order_release);
+  }
+  return *set;
+}
+
+void use(const InstructionSet& set) noexcept { in_use.store(&set, std::memory_order_release); }
 
 }  // namespace kernel
 
 namespace detail {
 
-void line_query(LineShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                std::uint64_t* answers, bool ahead) noexcept {
-  kernel::active().line_query(shape, table, {digests}, count, answers, ahead);
-}
-void line_insert(LineShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                 bool ahead) noexcept {
-  kernel::active().line_insert(shape, table, {digests}, count, ahead);
-}
-void line_query_integers(LineShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
-                         std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
-  kernel::active().line_query_integers(shape, table, {keys, hash}, count, answers, ahead);
-}
-void line_insert_integers(LineShape shape, std::byte* table, const std::uint64_t* keys, Hash hash, std::size_t count,
-                          bool ahead) noexcept {
-  kernel::active().line_insert_integers(shape, table, {keys, hash}, count, ahead);
-}
-void block_query(BlockShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                 std::uint64_t* answers, bool ahead) noexcept {
-  kernel::active().block_query(shape, table, {digests}, count, answers, ahead);
-}
-void block_insert(BlockShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                  bool ahead) noexcept {
-  kernel::active().block_insert(shape, table, {digests}, count, ahead);
-}
-void block_query_integers(BlockShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
-                          std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
-  kernel::active().block_query_integers(shape, table, {keys, hash}, count, answers, ahead);
-}
-void block_insert_integers(BlockShape shape, std::byte* table, const std::uint64_t* keys, Hash hash, std::size_t count,
-                           bool ahead) noexcept {
-  kernel::active().block_insert_integers(shape, table, {keys, hash}, count, ahead);
-}
-
-void ribbon_query(RibbonShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                  std::uint64_t* answers, bool ahead) noexcept {
-  kernel::active().ribbon_query(shape, table, {digests}, count, answers, ahead);
-}
-void ribbon_query_integers(RibbonShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
-                           std::size_t count, std::uint64_t* answers, bool ahead) noexcept {
-  kernel::active().ribbon_query_integers(shape, table, {keys, hash}, count, answers, ahead);
-}
+const Kernels& kernels() noexcept { return kernel::active(); }
 
 bool far_away(std::uint64_t table_bytes) noexcept {
   static const std::uint64_t l2 = [] {
+#if defined(__GLIBC__)
     const long size = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#else
+    const long size = 0;
+#endif
     return size > 0 ? static_cast<std::uint64_t>(size) : std::uint64_t{512} << 10;
   }();
   return table_bytes > l2;

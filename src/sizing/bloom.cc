@@ -11,8 +11,8 @@
 #include <mutex>
 #include <vector>
 
-#include "numbers.h"
 #include "sizing/model.h"
+#include "sizing/shape_error.h"
 
 namespace perhaps {
 namespace {
@@ -97,7 +97,7 @@ Terms line_terms(int probes) {
 
 const Terms& terms_of_line(std::uint32_t probes) {
   assert(probes >= 1 && probes <= LineShape::kMaxProbes);
-  // Each table is made when it is first asked for: all of them take some 5 ms, most programs use one.
+  // Each table is made when it is first needed: all of them take some 5 ms, most programs use one.
   static std::array<std::once_flag, LineShape::kMaxProbes + 1> made;
   static std::array<Terms, LineShape::kMaxProbes + 1> terms;
   std::call_once(made[probes], [=] { terms[probes] = line_terms(static_cast<int>(probes)); });
@@ -205,7 +205,10 @@ LineShape LineShape::for_keys(const Request& r) {
     for (std::uint32_t probes = 1; probes <= kMaxProbes; ++probes) {
       // 2 % more lines for a whole round, expressed as a rate: what the others would reach with 2 % fewer keys per
       // line.
-      const double rate = LineShape{best.lines, probes}.fpr(whole_round(probes) ? keys / kWholeRoundBonus : keys);
+      // The rate is an alternating sum. Below this its rounding errors, which differ between machines, would choose.
+      constexpr double kNoise = 1e-12;
+      const double rate =
+          std::max(kNoise, LineShape{best.lines, probes}.fpr(whole_round(probes) ? keys / kWholeRoundBonus : keys));
       if (rate < best_cost) best_cost = rate, best.probes = probes;
     }
     return best;

@@ -1,6 +1,6 @@
 // The model of the counting Bloom filter.
 //
-// As for the line filter (bloom.cc): the rate is a sum over sets S of asked counters, (-1)^|S| * P(no key touches S),
+// As for the line filter (bloom.cc): the rate is a sum over sets S of probed counters, (-1)^|S| * P(no key touches S),
 // and a key touches S if it falls on the line and then hits it, so P = (1 - hit / lines)^keys. Let the question begin
 // at lane 0: it has two counters in some lanes, one or none in others. A key begins at any lane. Two counters of a key
 // in one lane are distinct, so they both miss s of the 16 with probability (16 - s)(15 - s) / (16 * 15).
@@ -13,9 +13,9 @@
 #include <map>
 #include <mutex>
 
-#include "numbers.h"
 #include "perhaps/counting_bloom.h"
 #include "sizing/model.h"
+#include "sizing/shape_error.h"
 
 namespace perhaps {
 namespace {
@@ -24,12 +24,12 @@ using namespace model;
 
 constexpr std::uint64_t kMaxLines = std::uint64_t{1} << 50;
 constexpr int kLanes = 8;
-constexpr int kMost = static_cast<int>(CountingShape::kMaxProbes);
+constexpr int kMax = static_cast<int>(CountingShape::kMaxProbes);
 
 // How many of `probes` from lane 0 on fall on `lane`.
 int in_lane(int probes, int lane) { return probes / kLanes + (lane < probes % kLanes ? 1 : 0); }
 
-Terms make_terms(int asked, int set) {
+Terms make_terms(int probed, int set) {
   const auto miss = [](int counters, int s) -> long double {
     if (counters == 0) return 1;
     const long double one = (16 - s) / 16.0L;
@@ -52,7 +52,7 @@ Terms make_terms(int asked, int set) {
       term.weight += weight;
       return;
     }
-    const int counters = in_lane(asked, lane);
+    const int counters = in_lane(probed, lane);
     for (int s = 0; s <= counters; ++s) {
       subset[lane] = s;
       visit(lane + 1, weight * (s == 1 ? -counters : 1));
@@ -64,21 +64,21 @@ Terms make_terms(int asked, int set) {
   return terms;
 }
 
-const Terms& terms_of(std::uint32_t asked, std::uint32_t set) {
-  assert(asked >= 1 && asked <= set && set <= CountingShape::kMaxProbes);
-  static std::once_flag made[kMost + 1][kMost + 1];
-  static Terms terms[kMost + 1][kMost + 1];
-  std::call_once(made[asked][set],
-                 [=] { terms[asked][set] = make_terms(static_cast<int>(asked), static_cast<int>(set)); });
-  return terms[asked][set];
+const Terms& terms_of(std::uint32_t probed, std::uint32_t set) {
+  assert(probed >= 1 && probed <= set && set <= CountingShape::kMaxProbes);
+  static std::once_flag made[kMax + 1][kMax + 1];
+  static Terms terms[kMax + 1][kMax + 1];
+  std::call_once(made[probed][set],
+                 [=] { terms[probed][set] = make_terms(static_cast<int>(probed), static_cast<int>(set)); });
+  return terms[probed][set];
 }
 
-// All of the first `asked` counters of a stranger are in use, where every key uses `set`.
-double rate(std::uint32_t asked, std::uint32_t set, std::uint64_t lines, double keys) {
-  return sum(terms_of(asked, set), static_cast<double>(lines), keys);
+// All of the first `probed` counters of an absent key are in use, where every key uses `set`.
+double rate(std::uint32_t probed, std::uint32_t set, std::uint64_t lines, double keys) {
+  return sum(terms_of(probed, set), static_cast<double>(lines), keys);
 }
 
-// As first_good, but content with 1/4096 too many: a rate with guards is dear.
+// As first_good, but content with 1/4096 too many: a rate with guards is expensive to compute.
 template <class Good>
 std::uint64_t nearly_first_good(std::uint64_t guess, std::uint64_t limit, Good good) {
   std::uint64_t bad = 0;
@@ -111,7 +111,7 @@ double CountingShape::keys_for(double fpr) const {
   return keys_until(fpr, [this](double keys) { return this->fpr(keys); });
 }
 
-CountingShape CountingShape::for_keys(const Request& r) {
+CountingShape CountingShape::for_keys(const GuardedRequest& r) {
   const double keys = static_cast<double>(std::max<std::uint64_t>(r.keys, 1));
   const double guard = std::ldexp(1.0, -static_cast<int>(std::min<std::uint32_t>(r.guard_bits, 32)));
   CountingShape best;
@@ -151,6 +151,12 @@ CountingShape CountingShape::for_keys(const Request& r) {
   while (best.probes > 1 && rate(best.probes - 1, set, best.lines, keys) <= fpr) --best.probes;
   best.guards = set - best.probes;
   return best;
+}
+
+Facts CountingShape::facts() const {
+  Facts facts = {{"lines", std::to_string(lines)}, {"counters", std::to_string(counter_bits) + " bits"}};
+  if (guards != 0) facts.emplace_back("guards", std::to_string(guards) + " counters that only remove reads");
+  return facts;
 }
 
 Result<CountingShape> CountingShape::from(std::span<const std::uint64_t> numbers) {

@@ -5,7 +5,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "numbers.h"
+#include "sizing/shape_error.h"
 
 namespace perhaps {
 namespace {
@@ -16,7 +16,7 @@ double values_of(std::uint32_t fingerprint_bits) noexcept {
   return std::ldexp(1.0, static_cast<int>(fingerprint_bits)) - 1;
 }
 
-// One key or more of `keys` has a stranger's buckets and its value, of so many.
+// One key or more of `keys` has the buckets of an absent key and its value, one of so many.
 double likes(double values, std::uint64_t buckets, double keys) {
   const double m = static_cast<double>(buckets);
   const double pair = -std::expm1(keys * std::log1p(-std::min(1.0, 2 / (values * m))));
@@ -77,7 +77,7 @@ double CuckooShape::keys_for(double rate) const {
   return low;
 }
 
-CuckooShape CuckooShape::for_keys(const Request& r) {
+CuckooShape CuckooShape::for_keys(const GuardedRequest& r) {
   const std::uint64_t keys = std::max<std::uint64_t>(r.keys, 1);
   const double n = static_cast<double>(keys);
   const std::uint32_t guard = std::min(r.guard_bits, kMaxGuard);
@@ -101,6 +101,12 @@ CuckooShape CuckooShape::for_keys(const Request& r) {
     if (enough) break;
   }
   return found ? best : CuckooShape{kMaxBuckets, kMaxFingerprint, guard};
+}
+
+Facts CuckooShape::facts() const {
+  Facts facts = {{"buckets", std::to_string(buckets)}, {"bits", std::to_string(fingerprint_bits) + " per fingerprint"}};
+  if (guard_bits != 0) facts.emplace_back("guard", std::to_string(guard_bits) + " bits that only remove compares");
+  return facts;
 }
 
 Result<CuckooShape> CuckooShape::from(std::span<const std::uint64_t> numbers) {

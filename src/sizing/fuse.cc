@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <cmath>
 
-#include "numbers.h"
+#include "sizing/shape_error.h"
 
 namespace perhaps {
 namespace sizing {
@@ -59,7 +60,7 @@ detail::FuseGeometry fuse_geometry(std::uint32_t arity, std::uint64_t keys) noex
 namespace {
 
 constexpr std::uint64_t kShardKeys = std::uint64_t{1} << 20;
-constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 48;  // of which no table's size overflows
+constexpr std::uint64_t kMaxKeys = std::uint64_t{1} << 48;  // of which no table's size overflows
 
 // What keys come to that fall on the shards evenly.
 std::uint64_t expected_bytes(const FuseShape& shape) noexcept {
@@ -72,10 +73,11 @@ std::uint64_t expected_bytes(const FuseShape& shape) noexcept {
 
 }  // namespace
 
-FuseShape FuseShape::for_keys(const Request& request) {
+FuseShape FuseShape::for_keys(const FuseRequest& request) {
+  assert(request.arity == 3 || request.arity == 4);
   FuseShape shape;
   shape.arity = request.arity == 4 ? 4 : 3;
-  shape.keys = std::min(request.keys, kMostKeys);
+  shape.keys = std::min(request.keys, kMaxKeys);
   while (shape.shard_bits < kMaxShardBits && shape.keys >> shape.shard_bits >= kShardKeys) ++shape.shard_bits;
   if (request.max_bytes != 0 || request.bits_per_key != 0) {
     // A thousandth to spare, because keys do not fall on the shards evenly.
@@ -101,10 +103,16 @@ double FuseShape::fpr(double) const { return std::ldexp(1.0, -static_cast<int>(b
 
 std::vector<std::uint64_t> FuseShape::numbers() const { return {arity, bits, shard_bits, keys, table_bytes}; }
 
+Facts FuseShape::facts() const {
+  return {{"arity", std::to_string(arity)},
+          {"bits", std::to_string(bits) + " per slot"},
+          {"shards", std::to_string(std::uint64_t{1} << shard_bits)}};
+}
+
 Result<FuseShape> FuseShape::from(std::span<const std::uint64_t> numbers) {
   if (numbers.size() != 5) return wrong_count("fuse", 5, numbers.size());
   if (numbers[0] != 3 && numbers[0] != 4) return out_of_range("fuse", "slots a key", numbers[0]);
-  if (numbers[1] < 1 || numbers[1] > kMaxBits) return out_of_range("fuse", "bits a slot", numbers[1]);
+  if (numbers[1] < 1 || numbers[1] > kMaxBits) return out_of_range("fuse", "bits per slot", numbers[1]);
   if (numbers[2] > kMaxShardBits) return out_of_range("fuse", "bits of shards", numbers[2]);
   FuseShape shape;
   shape.arity = static_cast<std::uint32_t>(numbers[0]);

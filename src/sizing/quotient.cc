@@ -6,8 +6,8 @@
 #include <limits>
 #include <string>
 
-#include "numbers.h"
 #include "perhaps/quotient.h"
+#include "sizing/shape_error.h"
 
 namespace perhaps {
 namespace {
@@ -41,7 +41,7 @@ std::uint64_t buckets_in(double bytes, QuotientShape shape) noexcept {
 
 // The largest remainder that still holds the keys in so many bytes, since one bit more halves the rate; what is left
 // goes into buckets.
-QuotientShape within(double bytes, const Request& r, std::uint32_t guard) noexcept {
+QuotientShape within(double bytes, const GuardedRequest& r, std::uint32_t guard) noexcept {
   QuotientShape best{.buckets = 1, .remainder_bits = 1, .guard_bits = guard};
   for (std::uint32_t bits = 1; bits <= QuotientShape::kMaxRemainderBits; ++bits) {
     QuotientShape shape{.buckets = 1, .remainder_bits = bits, .guard_bits = guard};
@@ -67,7 +67,7 @@ double QuotientShape::keys_for(double fpr) const {
   return std::log1p(-fpr) / std::log1p(-1 / places);
 }
 
-QuotientShape QuotientShape::for_keys(const Request& r) {
+QuotientShape QuotientShape::for_keys(const GuardedRequest& r) {
   const std::uint32_t guard = std::min(r.guard_bits, kMaxSlotBits - 1);
   if (r.max_bytes != 0) return within(static_cast<double>(r.max_bytes), r, guard);
   if (r.bits_per_key != 0) {
@@ -118,6 +118,12 @@ Result<QuotientShape> QuotientShape::grown_for(std::uint64_t keys) const {
     --shape.remainder_bits;
   }
   return shape;
+}
+
+Facts QuotientShape::facts() const {
+  Facts facts = {{"buckets", std::to_string(buckets)}, {"bits", std::to_string(remainder_bits) + " per remainder"}};
+  if (guard_bits != 0) facts.emplace_back("guard", std::to_string(guard_bits) + " bits that only remove compares");
+  return facts;
 }
 
 Result<QuotientShape> QuotientShape::from(std::span<const std::uint64_t> numbers) {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "build/ribbon_plan.h"
-#include "numbers.h"
 #include "perhaps/ribbon.h"
+#include "sizing/shape_error.h"
 
 namespace perhaps {
 namespace {
@@ -86,6 +86,10 @@ std::vector<std::uint64_t> RibbonShape::numbers() const {
   if (fronts != 0) all.push_back(rest);
   for (std::uint32_t i = 0; i < fronts; ++i) all.push_back(starts[i]);
   return all;
+}
+
+Facts RibbonShape::facts() const {
+  return {{"columns", std::to_string(columns + wide / 4294967296.0)}, {"fronts", std::to_string(fronts)}};
 }
 
 Result<RibbonShape> RibbonShape::from(std::span<const std::uint64_t> numbers) {

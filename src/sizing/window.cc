@@ -100,6 +100,11 @@ WindowShape WindowShape::for_ticks(std::uint64_t ticks, const Request& request) 
   return shape;
 }
 
+Facts WindowShape::facts() const {
+  return {{"window", std::to_string(window()) + (by_time != 0 ? " ticks" : " keys")},
+          {"lines", std::to_string(rows) + " rows of " + std::to_string(lines)}};
+}
+
 Result<WindowShape> WindowShape::from(std::span<const std::uint64_t> numbers) {
   const auto bad = [](const char* what) { return Error{Errc::bad_parameter, std::string("window: ") + what}; };
   if (numbers.size() != 5) return bad("there must be five parameters");

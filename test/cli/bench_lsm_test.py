@@ -1,4 +1,4 @@
-"""The promises of `perhaps bench lsm`, kept by the real binary over databases that it makes. Speeds are not looked at.
+"""The promises of `perhaps bench lsm`, kept by the real binary over databases that it makes. Speeds are not checked.
 
     bench_lsm_test.py PERHAPS [unittest arguments]
 """
@@ -11,8 +11,8 @@ from cli_test import Case
 
 
 class BenchLsm(Case):
-    """Each setting has its figures, and filters save reads. Would notice: an engine that is not there, filters that are
-    not weighed or not asked, a picture that is no XML."""
+    """Each setting has its figures, and filters save reads. Would notice: a missing engine, filters that are not
+    counted or not queried, a picture that is not XML."""
 
     SMALL = ("--keys", "5000", "--lookups", "2000")
 
@@ -31,7 +31,7 @@ class BenchLsm(Case):
             self.assertTrue(picture.tag.endswith("svg"))
             self.assertIn(b"perhaps, 10 bits", self.read(engine + ".svg"))
 
-    def test_what_cannot_be_is_refused(self):
+    def test_refusals(self):
         self.refused("bench", "lsm", "--keys", "1000", says="level 1 would have none")
         self.refused("bench", "lsm", "--keys", "10", says="1000 keys")
         self.refused("bench", "lsm", "--engine", "x", says="rocksdb|leveldb")

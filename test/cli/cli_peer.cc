@@ -1,10 +1,10 @@
-// The library beside the command line: writes a filter of the same keys, for a comparison byte by byte.
+// Writes a filter of the same keys with the library, to compare it byte by byte with that of the command line.
 //   cli_peer numbers|text FILE KEYS     the keys are 0 .. KEYS - 1, as integers or as their decimal text
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
-#include "perhaps/container.h"
+#include "perhaps/file/container.h"
 #include "perhaps/line_bloom.h"
 
 int main(int argc, char** argv) {

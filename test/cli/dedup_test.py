@@ -1,10 +1,10 @@
-"""Promise: `perhaps dedup` prints what an exact set would print, byte for byte, however the records come.
+"""Promise: `perhaps dedup` prints what an exact set would print, byte for byte, however the records arrive.
 
     dedup_test.py PERHAPS CLI_PEER [unittest arguments]
 
-Would notice: a lost or doubled line, a byte changed, a window too short or far too long, a drop that is not among the
-suspects, a report that does not add up. At the default rate of 1e-6 a test of some thousand lines meets no false
-positive but once in many years. The seed is fixed.
+Would notice: a lost or doubled line, a changed byte, a window too short or far too long, a drop that is not among the
+suspects, a report that does not add up. At the default rate of 1e-6 a test of some thousand lines would meet a false
+positive only once in many years. The seed is fixed.
 """
 import gzip
 import json
@@ -53,7 +53,7 @@ class Dedup(Case):
             self.assertEqual(self.dedup(*args, stdin=stdin), want, args)
 
     def test_standard_input_from_where_it_is(self):
-        """A file as standard input is read twice, both times from where it was."""
+        """A file as standard input is read twice, both times from its initial position."""
         records = self.sample()
         self.write("a", b"said\nbefore\n" + lines(records))
         with open(self.path("a"), "rb") as file:
@@ -62,7 +62,7 @@ class Dedup(Case):
         self.assertEqual(done.stdout, lines(first_seen(records)))
 
     def test_a_file_does_not_become_memory(self):
-        """Neither time that it is read: a file of 48 MB takes no 12 MB more than a line does."""
+        """In neither pass: a file of 48 MB takes less than 12 MB more memory than a single line."""
         self.write("line", b"once\n")
         self.write("large", b"%046d\n" % 7 * 1_000_000)
         peak = {}
@@ -129,7 +129,7 @@ class Dedup(Case):
             self.assertEqual(self.dedup("--window", "700", stdin=lines(records)), lines(want), gap)
 
     def test_window_of_time(self):
-        """What came before the window is forgotten, by the time of arrival; the pipe stays open here."""
+        """Lines that arrived before the window are forgotten; the pipe stays open here."""
         with subprocess.Popen([PERHAPS, "dedup", "-q", "--for", "200ms"], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE) as p:
             def send(text):
@@ -138,11 +138,11 @@ class Dedup(Case):
             send(b"a\nb\na\n")
             self.assertEqual(p.stdout.readline() + p.stdout.readline(), b"a\nb\n")
             begin = time.monotonic()
-            while time.monotonic() < begin + 0.3:  # until the window is surely over; the filter is asked the while
+            while time.monotonic() < begin + 0.3:  # until the window is certainly over; the filter is in use meanwhile
                 send(b"b\n")
                 time.sleep(0.02)  # lets the other run; nothing is asserted about how long it takes
             send(b"a\nend\n")
-            self.assertEqual(p.stdout.readline(), b"a\n")  # b was refreshed all the while
+            self.assertEqual(p.stdout.readline(), b"a\n")  # b was refreshed all the time
             self.assertEqual(p.stdout.readline(), b"end\n")
             p.stdin.close()
             self.assertEqual(p.wait(), 0)
@@ -172,14 +172,14 @@ class Dedup(Case):
         self.assertIn(b"both: is standard output", done.stderr)
 
     def test_an_endless_stream_ends_with_a_signal(self):
-        """Then all that was read is in one of the two outputs, and in the report."""
+        """Every line that was read is then in one of the two outputs, and in the report."""
         for args in [[], ["--window", "9"]]:
             with subprocess.Popen([PERHAPS, "dedup", "--json", "--suspects", self.path("dropped"), *args],
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
                 p.stdin.write(b"a\na\nb\na\n")
                 p.stdin.flush()
                 self.assertEqual(p.stdout.readline() + p.stdout.readline(), b"a\nb\n")
-                while self.read("dropped") != b"a\na\n":  # before the end, as the lines that are kept
+                while self.read("dropped") != b"a\na\n":  # before the end, like the lines that are kept
                     time.sleep(0.01)
                 while p.poll() is None:
                     p.send_signal(signal.SIGINT)
@@ -201,11 +201,11 @@ class Dedup(Case):
             self.assertGreater(d["bytes"], 6000 * 2)
             self.assertLessEqual(d["fpr"], 1e-6)
         text = self.run_perhaps("dedup", "a").stderr.decode()
-        self.assertIn("20,000 lines in, ", text)
+        self.assertIn("20,000 lines read, ", text)
         self.assertIn("remembered everything in ", text)
 
     def test_the_rate_is_as_announced(self):
-        """At 1 % some 100,000 new lines lose about as many as the report expects (5 sigma)."""
+        """At 1 %, about as many of some 100,000 new lines are dropped as the report expects (5 sigma)."""
         n = 100_000
         self.write("a", lines(b"%d" % i for i in range(n)))
         for args in [["a"], ["--keys-expected", "100k", "a"], ["--window", "20k", "a"]]:
@@ -215,7 +215,7 @@ class Dedup(Case):
             self.assertGreater(d["expected_wrong"], 50)
 
     def test_few_lines(self):
-        """Few lines are no reason to warn, and a window of few lines keeps the rate."""
+        """Few lines cause no warning, and a window of few lines keeps the rate."""
         for n in [1, 10, 900, 1100, 3000]:
             self.write("a", lines(b"%d" % i for i in range(n)))
             for args in [["a"], ["--window", "1", "a"], ["--window", "10", "a"], ["--window", "500", "a"]]:
@@ -228,7 +228,7 @@ class Dedup(Case):
         self.assertEqual(done.returncode, 0)
         report, warning = done.stderr.decode().splitlines()
         self.assertIn("more lines came than were expected (--keys-expected)", warning)
-        self.assertIn("a share of %.2g is dropped" % json.loads(report)["fpr"], warning)
+        self.assertIn("a share of %.2g of the new lines is dropped" % json.loads(report)["fpr"], warning)
         done = self.run_perhaps("dedup", "--fpr", "1e-30", "--window", "100", stdin=lines(self.sample()))
         self.assertIn(b"--fpr 1e-30 is out of reach", done.stderr)
 

@@ -1,9 +1,9 @@
-"""Promise: files of other systems are built, recognised, asked, inspected and converted by the same commands as ours.
+"""Promise: files of other systems are built, recognised, queried, inspected and converted by the same commands as ours.
 
     format_test.py PERHAPS CLI_PEER [unittest arguments]
 
-Would notice: a format that one command knows and another does not, a general option that is lost on the way to a
-format's own parameter, a refusal that does not name file, format and fact, a half-written file.
+Would notice: a format that one command knows and another does not, a general option that does not reach the parameter
+of a format, a refusal that does not name file, format and fact, a half-written file.
 """
 import gzip
 import json
@@ -40,7 +40,7 @@ class FormatCase(Case):
 
 
 class EveryFormat(FormatCase):
-    """What build --format writes, query, verify and info read."""
+    """query, verify and info read what build --format writes."""
 
     def test_build_query_verify_info(self):
         for codec in formats():
@@ -99,7 +99,7 @@ class EveryFormat(FormatCase):
 
 
 class Parameters(FormatCase):
-    """--set reaches a format's parameters by their names, and the general options by their meaning."""
+    """--set reaches the parameters of a format by their names, the general options by their meaning."""
 
     def test_meanings(self):
         for codec in formats():
@@ -157,7 +157,7 @@ class Parameters(FormatCase):
 
 
 class Reports(FormatCase):
-    """One and the same report, whatever the file; a refusal names file, format and fact, and exits with 2."""
+    """The same report for every kind of file; a refusal names file, format and fact, and exits with 2."""
 
     def test_the_same_fields(self):
         self.ok("build", "-o", "own", "--filter", "classic", "keys.txt")
@@ -183,7 +183,7 @@ class Reports(FormatCase):
         self.refused("info", "keys.txt", says="keys.txt: no known filter format (--format)")
         self.refused("query", "keys.txt", "-e", "x", says="keys.txt: no known filter format")
         self.refused("info", "missing", says="missing")
-        self.refused("query", "--format", "lab", "missing", "-e", "x", says="missing: No such file")
+        self.refused("query", "--format", "lab", "missing", "-e", "x", says="missing: cannot open: No such file")
         os.mkfifo(self.path("pipe"))
         self.refused("query", "--format", "lab", "pipe", "-e", "x", says="pipe: is not a regular file")
         self.refused("query", "--seek", "--format", "lab", "lab", "-e", "x", says="lab: has no prefix filter")
@@ -202,7 +202,7 @@ class Reports(FormatCase):
         self.assertIn("note       4 bytes after", self.ok("info", "--format", "nori", "long").decode())
 
     def test_packed(self):
-        """A file that was gzipped as a whole is unpacked; one that is cut short is not taken for something else."""
+        """A gzipped file is unpacked; a truncated one is not mistaken for something else."""
         self.build("lab")
         packed = gzip.compress(self.read("lab"))
         self.write("lab.gz", packed)
@@ -221,7 +221,7 @@ class Reports(FormatCase):
         self.assertEqual([(d["file"], d["format"]) for d in found],
                          [("data/inner/lab", "lab"), ("data/own", "perhaps")])
         self.assertIn("data: 1 other file\n", self.ok("info", "data").decode())
-        # a damaged one is named, and the others are still there
+        # a damaged file is named, and the others are still reported
         self.write("data/own", self.read("data/own")[:-1])
         done = self.run_perhaps("info", "data")
         self.assertEqual(done.returncode, 2)
@@ -232,14 +232,14 @@ class Reports(FormatCase):
 
 
 class Convert(FormatCase):
-    """Exactly, or not at all; and then with the command that makes it from the keys."""
+    """Exactly, or not at all; a refusal shows the command that builds the filter from the keys."""
 
     def test_refusals(self):
         self.build("lab", "--fpr", "0.001")
         text = self.refused("convert", "--format", "lab", "--to", "nori", "-o", "x y", "lab", says="lab: lab to nori")
         command = re.search(r"^  (perhaps build --format nori .*)$", text, re.M).group(1)
         self.assertRegex(command, r"--bits-per-key 1[45] -o 'x y' KEYS$")
-        # the command works as it stands
+        # the command works unchanged
         env = {**os.environ, "PATH": os.path.dirname(PERHAPS) + ":" + os.environ["PATH"]}
         subprocess.run(["bash", "-c", command.replace("KEYS", "keys.txt")], cwd=self.folder, check=True, env=env,
                        capture_output=True)
@@ -252,7 +252,7 @@ class Convert(FormatCase):
                      says="no filter '7'")
 
     def test_exact(self):
-        """Packed and unpacked again it is the same file; both answer alike."""
+        """Packed and unpacked again, it is the same file; both give the same answers."""
         self.build("fuse8")
         self.ok("convert", "--format", "fuse8", "--to", "fuse8", "--set", "packed=true", "-o", "packed", "fuse8")
         self.ok("build", "--format", "fuse8", "--set", "packed=true", "-o", "built", "keys.txt")
@@ -264,7 +264,7 @@ class Convert(FormatCase):
         self.assertEqual(self.read("back"), self.read("fuse8"))
 
     def test_cut_out(self):
-        """One filter of a file that holds many, byte for byte, and it answers on its own."""
+        """One filter of a file that holds many, byte for byte; it can be queried by itself."""
         for name in sorted(os.listdir(os.path.join(GOLDEN, "parquet"))):
             path = os.path.join(GOLDEN, "parquet", name)
             if not name.endswith(".parquet"):
@@ -279,7 +279,7 @@ class Convert(FormatCase):
 
 
 class Atomic(FormatCase):
-    """A file of another system is written like our own: whole or not at all, and nothing is left behind."""
+    """A file of another system is written like our own: completely or not at all, and nothing is left behind."""
 
     def test_kill_9(self):
         rng = random.Random(SEED)
@@ -323,14 +323,14 @@ class Atomic(FormatCase):
         self.refused("build", "--format", "lab", "-o", "lab", "keys.txt", "missing.txt", says="missing.txt")
         with open(PERHAPS, "rb") as program:
             sanitized = b"__asan_init" in program.read()
-        if not sanitized:  # AddressSanitizer ends a program that asks for so much, rather than refuse
+        if not sanitized:  # AddressSanitizer aborts on such a large allocation instead of refusing it
             self.refused("build", "--format", "lab", "--set", "n=1e12", "--set", "fpr=1e-12", "-o", "lab", "keys.txt",
                          says=["lab: ", "memory"])
         self.assertEqual(self.read("lab"), old)
 
 
 class Goldens(Case):
-    """Files that the systems themselves wrote: info tells each, alone and with all others of its folder."""
+    """Files that the systems themselves wrote: info recognises each, alone and with all others of its folder."""
 
     def test_info(self):
         self.assertTrue(os.path.isdir(GOLDEN))

@@ -2,7 +2,7 @@
 
     route_test.py PERHAPS [unittest arguments]
 
-Every class begins with what is promised. Keys are fixed, so a false positive that is not there today never is.
+Every class begins with its promise. Keys are fixed, so the false positives are always the same.
 """
 import json
 import os
@@ -14,8 +14,9 @@ from cli_test import Case, lines
 
 
 class Route(Case):
-    """Every key is sent at least where it is, also after sets came and went. Would notice: a set that is not named for
-    its own key, one that is named after it was removed, an index that is changed by a command that failed."""
+    """Every key is routed at least to the sets that hold it, also after sets were added and removed. Would notice: a
+    set that is not named for its own key, one that is named after it was removed, an index changed by a command that
+    failed."""
 
     SETS = 70
 
@@ -50,7 +51,7 @@ class Route(Case):
         self.assertEqual(self.route("-e", "69:1", code=1)["69:1"], [])
         self.assertEqual(self.route("-e", "4:49")["4:49"], ["s4"])
         self.assertIn("sets", self.text("info", "sets"))
-        self.text("query", "sets", "-e", "3:7")  # as one filter: in any of them
+        self.text("query", "sets", "-e", "3:7")  # as one filter: whether any set has the key
         self.text("query", "sets", "-e", "nowhere", code=1)
 
     def test_a_key_in_two_sets(self):
@@ -58,7 +59,7 @@ class Route(Case):
         self.text("route", "--add", "sets", "both=both.txt")
         self.assertEqual(sorted(self.route("-e", "5:5")["5:5"]), ["both", "s5"])
 
-    def test_what_fails_changes_nothing(self):
+    def test_a_failure_changes_nothing(self):
         before = self.read("sets")
         self.refused("route", "--add", "sets", "s1=1.txt", says="two sets 's1'")
         self.refused("route", "--remove", "sets", "s1", "x", says="no set 'x'")
@@ -77,8 +78,8 @@ class Route(Case):
         self.assertEqual([json.loads(line) for line in text.splitlines()],
                          [{"record": "5:5", "sets": ["s5", "both"]}, {"record": "nowhere", "sets": []}])
 
-    def test_a_key_is_asked_for_and_no_set(self):
-        # It went into every set once.
+    def test_a_key_option_is_for_queries_only(self):
+        # Such a key was once inserted into every set.
         self.refused("route", "--build", "new", "a=1.txt", "-e", "x", says="--key")
         self.refused("route", "--remove", "sets", "s1", "-e", "x", says="--key")
         self.refused("route", "--add", "sets", "a=1.txt", "--fpr", "0.5", says="--build")
@@ -93,7 +94,7 @@ class Route(Case):
 
 
 class Allocate(Case):
-    """The figures add up: rows make the sums, the budget is kept, and spreading is never worse than not."""
+    """The figures add up: rows give the sums, the budget is kept, and spreading it is never worse than an even one."""
 
     def allocate(self, *args):
         return self.json("allocate", *args)

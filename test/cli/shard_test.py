@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shards on the command line: a build in parts equals the build in one piece, and a file of shards is asked as one
+"""Shards on the command line: a build in parts equals the build in one piece, and a file of shards is queried as one
 filter. shard_test.py PERHAPS"""
 import os
 import re
@@ -20,8 +20,8 @@ class ShardCase(Case):
 
 
 class Merge(ShardCase):
-    """The union of the shards is the direct build, byte for byte. Would notice: a shard that is sized for its own keys,
-    a key in two shards or in none, a number in the header that differs."""
+    """The union of the shards equals the direct build, byte for byte. Would notice: a shard that is sized for its own
+    keys, a key in two shards or in none, a number in the header that differs."""
 
     def parts(self, count, *args, stdin=b""):
         names = []
@@ -50,7 +50,7 @@ class Merge(ShardCase):
         self.ok("merge", "-o", "union", *self.parts(2, "--keys-as", "u64", "numbers"))
         self.assertEqual(self.read("union"), self.read("whole"))
 
-    def test_what_cannot_be_is_refused(self):
+    def test_refusals(self):
         for family in ("fuse", "ribbon", "cuckoo", "window", "scalable"):
             self.refused("build", "--filter", family, "--keys-expected", "5000", "--shard", "0/2", "-o", "x", "keys",
                          says="cannot be merged")
@@ -61,15 +61,15 @@ class Merge(ShardCase):
 
 
 class Shards(ShardCase):
-    """A file of shards answers as its filters do, each for its own keys; parts joined are the file made at once. Would
-    notice: a key that is asked of another shard, shards of two partitions in one file, a changed byte."""
+    """A file of shards answers as its filters do, each for its own keys; joined parts are the file made at once. Would
+    notice: a key that is looked up in another shard, shards of two partitions in one file, a changed byte."""
 
-    def test_is_asked_as_one_filter(self):
+    def test_is_queried_as_one_filter(self):
         for name in ("redisbloom-bf", "redisbloom-cf", "guava"):
             self.ok("build", "--format", name, "--shards", "8", "-o", "s", "keys")
             self.assertEqual(self.text("query", "s", "keys"), lines(KEYS).decode())
             found = int(self.text("query", "-c", "s", "strangers", code=0))
-            # 3 % or less of 20000, and 5 sigma.
+            # At most 3 % of 20000, plus 5 sigma.
             self.assertLess(found, 720, name)
             info = self.text("info", "s")
             self.assertIn("shard 7", info)
@@ -87,7 +87,7 @@ class Shards(ShardCase):
             self.ok("build", *args, "--only", str(i), "-o", f"part.{i}", "keys")
         self.assertIn("5 of 5 shards", self.text("merge", "-o", "joined", *names))
         self.assertEqual(self.read("joined"), self.read("whole"))
-        # What is not there is perhaps there.
+        # Keys of a missing shard are answered perhaps.
         self.ok("merge", "-o", "some", *names[:3])
         self.assertEqual(self.text("query", "some", "keys"), lines(KEYS).decode())
         self.assertIn("3 of 5 shards", self.text("info", "some"))
@@ -100,10 +100,10 @@ class Shards(ShardCase):
     def test_room_is_shared_out(self):
         args = ("--format", "redisbloom-bf", "--shards", "4", "--keys-expected", "40000")
         self.assertEqual(self.json("build", *args, "-o", "s", "keys")["keys"], 5000)
-        # n / N and 4 standard deviations of room each.
+        # Room for n / N keys and 4 standard deviations each.
         self.assertEqual(self.json("info", "s")["capacity"], 4 * (10000 + 400))
 
-    def test_what_cannot_be_is_refused(self):
+    def test_refusals(self):
         self.refused("build", "--format", "redisbloom-bf", "--shards", "64", "-o", "x", "-e", "one", says="has no keys")
         self.refused("build", "--format", "redisbloom-bf", "--shards", "4", "--only", "4", "-o", "x", "keys",
                      says="--only")
@@ -118,8 +118,8 @@ class Shards(ShardCase):
 
 
 class Documentation(ShardCase):
-    """The commands of doc/shards.md do what it says, as they stand there but for the number of keys. Would notice: an
-    option that has another name now, parts that are not the whole."""
+    """The commands of doc/shards.md do what it says, unchanged except for the number of keys. Would notice: an option
+    that has another name now, parts that do not make the whole."""
 
     def test_commands(self):
         self.write("keys.txt", lines(KEYS))

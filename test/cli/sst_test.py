@@ -2,7 +2,7 @@
 
     sst_test.py PERHAPS SST_PEER [unittest arguments]
 
-`perhaps sst` is a program of its own that `perhaps` finds beside itself.
+`perhaps sst` is a separate program that `perhaps` finds in its own folder.
 """
 import glob
 import json
@@ -56,7 +56,7 @@ class Reports(Case):
             size = os.path.getsize(table["file"])
             self.assertEqual(table["file_bytes"], size)
             self.assertAlmostEqual(table["share"], table["filter_bytes"] / size, places=4)
-            # n = 100,000 absent keys or a few less, z = 5, beside the accuracy of the prediction, a tenth.
+            # n = 100,000 absent keys or slightly fewer, z = 5, plus a tenth for the accuracy of the prediction.
             asked, measured = table["absent"], table["fpr_measured"]
             self.assertGreater(asked, 90000)
             spread = 5 * (max(fpr) / asked) ** 0.5
@@ -138,7 +138,7 @@ class Proofs(Case):
 
     def test_refusals(self):
         self.refused(says="tables is required")
-        self.refused("nothing.sst", says="nothing.sst: No such file")
+        self.refused("nothing.sst", says="nothing.sst: cannot open: No such file")
         self.refused(self.folder, says="no table files")
         with open(os.path.join(self.folder, "text"), "w") as file:
             file.write("no table at all, but long enough to have a footer of some kind\n")

@@ -1,8 +1,8 @@
-// conformance DIR: filters written by the systems themselves, rebuilt and asked by ours.
+// conformance DIR: rebuilds and queries filters that the systems themselves wrote.
 //
 // Promises: from the same keys and parameters every codec writes the bytes that the system wrote, and answers every
-// probe as the system answers it. DIR has a manifest.json as doc/formats/README.md describes it; a case that fails is
-// named with the first difference. Exit code 1 if any does, 2 if DIR cannot be read.
+// probe as the system did. DIR has a manifest.json as described in doc/formats/README.md; a case that fails is named
+// with the first difference. Exit code 1 if any case fails, 2 if DIR cannot be read.
 #include <array>
 #include <bit>
 #include <charconv>
@@ -15,7 +15,7 @@
 #include <stdexcept>
 
 #include "conformance/rebuild.h"
-#include "perhaps/format.h"
+#include "perhaps/format/format.h"
 
 namespace {
 
@@ -43,11 +43,9 @@ Keys read_keys(const std::filesystem::path& path) {
   const Buffer file = read_file(path);
   std::size_t at = 0;
   const auto number = [&] {
-    std::uint32_t value = 0;
     if (file.size() - at < 4) throw Broken(path.string() + ": ends inside a number");
-    std::memcpy(&value, file.data() + at, 4);
     at += 4;
-    return value;
+    return perhaps::detail::load<std::uint32_t>(file.data() + at - 4);
   };
   Keys keys;
   for (std::uint32_t left = number(); left != 0; --left) {
@@ -63,7 +61,7 @@ Keys read_keys(const std::filesystem::path& path) {
 Keys made_keys(const Json& recipe) {
   Keys keys;
   const std::string pattern = recipe.at("printf");
-  // Only what a key pattern needs: text, one %d, %u or %x with a width, text.
+  // Supports only what a key pattern needs: text, one %d, %u or %x with a width, text.
   const std::size_t percent = pattern.find('%');
   const std::size_t end = pattern.find_first_of("dux", percent);
   if (percent == std::string::npos || end == std::string::npos) throw Broken("keys_gen: " + pattern);
@@ -86,14 +84,7 @@ Keys made_keys(const Json& recipe) {
 
 std::vector<Bytes> views_of(const Keys& keys) { return {keys.begin(), keys.end()}; }
 
-std::string text_of(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_number_float()) {
-    char text[40];
-    return {text, std::to_chars(text, text + sizeof text, value.get<double>()).ptr};
-  }
-  return value.dump();
-}
+std::string text_of(const Json& value) { return value.is_string() ? value.get<std::string>() : value.dump(); }
 
 std::vector<bool> answers_of(const perhaps::AnyFilter& filter, const std::vector<Bytes>& keys) {
   std::vector<std::uint64_t> words(keys.size() / 64 + 1);
@@ -177,8 +168,8 @@ class Runner {
       compare(one, "probes2", "seek_answers2", *opened->seek, closed, tally);
     }
     if (one.contains("keys_not_matched") && !closed) {
-      const Keys asked = perhaps::conformance::keys_inside(one, keys);
-      const auto answers = answers_of(*opened->whole, views_of(asked));
+      const Keys inside = perhaps::conformance::keys_inside(one, keys);
+      const auto answers = answers_of(*opened->whole, views_of(inside));
       const auto missing = static_cast<std::uint64_t>(std::count(answers.begin(), answers.end(), false));
       const auto expected = one.at("keys_not_matched").get<std::uint64_t>();
       if (missing != expected) {
@@ -206,7 +197,7 @@ class Runner {
     ++tally.answered;
   }
 
-  // Most cases ask the same list: it is read once for all of a kind.
+  // Most cases probe with the same list, which is read once.
   const Keys& probes_of(const Json& one, const std::string& file) {
     using perhaps::conformance::param;
     const std::array id = {file, param(one, "kind"), param(one, "type")};

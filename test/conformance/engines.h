@@ -1,5 +1,5 @@
-// LevelDB and RocksDB: which codec a case is for, which keys its table holds, and how the filters of a table are made
-// again from these keys and from where the table was cut.
+// LevelDB and RocksDB: which codec a case is for, which keys its table holds, and how the filters of a table are
+// rebuilt from these keys and from the places where the table was cut.
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -11,7 +11,7 @@
 
 #include "format/leveldb_table.h"
 #include "format/rocksdb_table.h"
-#include "perhaps/format.h"
+#include "perhaps/format/format.h"
 
 namespace perhaps::conformance {
 
@@ -30,12 +30,12 @@ inline const format::Codec* engine_codec_of(const nlohmann::json& one) {
   const std::string system = one.at("system");
   if (is_table(one)) return format::find(system + "-table");
   if (system == "leveldb") return format::find(system);
-  // Damaged filters have no implementation: opening dispatches on their last bytes.
+  // Cases of damaged filters name no implementation: opening dispatches on the last bytes.
   const std::string impl = param(one, "impl");
   return format::find("rocksdb-" + (impl.empty() ? "fastlocal" : impl.substr(0, impl.find('_'))));
 }
 
-// The length of a filter that the allocator chose is known only to its file.
+// If the allocator chose the length of a filter, only the file has it.
 inline format::Params with_length(const nlohmann::json& one, format::Params params, const Buffer& file) {
   if (param(one, "impl").ends_with("_offm")) (void)params.set("ln", std::to_string(file.size() - 5));
   return params;
@@ -46,7 +46,7 @@ inline Keys engine_keys_inside(const nlohmann::json& one, Keys keys) {
   if (!is_table(one)) return keys;
   const auto& params = one.at("params");
   const std::string note = param(one, "note");
-  // A damaged table is one of the others: how many keys it has tells whether these are among them.
+  // A damaged table was made from one of the others: its number of keys shows whether these two are among them.
   const bool sentinels = params.contains("sentinels") ? params.at("sentinels").get<bool>()
                                                       : note.find("plus the key 00") != std::string::npos ||
                                                             (param(one, "kind").ends_with("_mangled") &&
@@ -56,7 +56,7 @@ inline Keys engine_keys_inside(const nlohmann::json& one, Keys keys) {
     keys.emplace_back(40, std::byte{0xff});
   }
   if (note.find("without the empty key") != std::string::npos) std::erase(keys, Buffer());
-  std::ranges::sort(keys);
+  std::sort(keys.begin(), keys.end());
   keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
   return keys;
 }
@@ -70,7 +70,7 @@ T need(perhaps::Result<T> result) {
   return *std::move(result);
 }
 
-// A block with its keys as they are.
+// A block with its keys stored whole.
 struct TableBlock {
   std::vector<std::pair<Buffer, format::Handle>> entries;
 
@@ -92,11 +92,11 @@ struct TableBlock {
 
 struct InternalKey {
   Buffer user;
-  std::uint64_t packed = 0;  // sequence and type; the newer sorts first
+  std::uint64_t packed = 0;  // sequence and type; the newer one sorts first
 
   InternalKey(const Buffer& key, bool internal) : user(key) {
     if (!internal) return;
-    std::memcpy(&packed, key.data() + key.size() - 8, 8);
+    packed = detail::load<std::uint64_t>(key.data() + key.size() - 8);
     user.resize(key.size() - 8);
   }
   bool at_most(const InternalKey& separator) const {
@@ -105,18 +105,18 @@ struct InternalKey {
 };
 
 inline std::string first_difference(Bytes ours, Bytes theirs) {
-  const auto [a, b] = std::ranges::mismatch(ours, theirs);
+  const auto [a, b] = std::mismatch(ours.begin(), ours.end(), theirs.begin(), theirs.end());
   return "at byte " + std::to_string(a - ours.begin()) + "; " + std::to_string(ours.size()) + " bytes, theirs " +
          std::to_string(theirs.size());
 }
 
 inline bool same_keys(const Keys& inside, std::vector<Buffer> found) {
-  std::ranges::sort(found);
+  std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found == inside;
 }
 
-// The keys are those of the case; which data block has which is read from the file.
+// The keys are those of the case; the file says which data block holds which of them.
 inline void rebuild_leveldb(const nlohmann::json& one, const Keys& inside, Bytes file, const Done& done) {
   const auto footer = need(format::Footer::read("table", file));
   const bool internal = param(one, "kind") == "sst_file_from_db";
@@ -136,10 +136,10 @@ inline void rebuild_leveldb(const nlohmann::json& one, const Keys& inside, Bytes
   const auto theirs = file.subspan(entry.offset, entry.size);
   const std::vector<Bytes> views(keys.begin(), keys.end());
   const Buffer ours = format::filter_block_of(views, blocks, end, one.at("params").at("bits_per_key"));
-  done(std::ranges::equal(ours, theirs), first_difference(ours, theirs));
+  done(std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end()), first_difference(ours, theirs));
 }
 
-// Every entry in order, versions too. Where the data cannot be read (lz4), the keys of the case, each once.
+// Every entry in order, including versions. If the data cannot be read (lz4), the keys of the case, each once.
 inline std::vector<InternalKey> entries_of(const nlohmann::json& one, const Keys& inside, Bytes file,
                                            const format::rocksdb::TableFilter& table) {
   const auto values = table.properties.index_has_deltas ? format::IndexValues::handles : format::IndexValues::sized;
@@ -152,7 +152,7 @@ inline std::vector<InternalKey> entries_of(const nlohmann::json& one, const Keys
   };
   try {
     if (one.at("params").at("partition_filters").get<bool>()) {
-      // A partitioned filter goes with a partitioned index.
+      // A partitioned filter implies a partitioned index.
       for (const auto& entry : TableBlock(file, table.footer.index, table.footer.sum, values).entries)
         read(entry.second);
     } else {
@@ -199,12 +199,12 @@ inline void rebuild_rocksdb(const nlohmann::json& one, const Keys& inside, Bytes
   const auto check = [&](const Buffer& ours) {
     const format::Handle at = table.partitions.at(partition).at;
     const Bytes theirs = file.subspan(at.offset, at.size);
-    done(std::ranges::equal(ours, theirs),
+    done(std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end()),
          "partition " + std::to_string(partition) + ", " + first_difference(ours, theirs));
     ++partition;
   };
   for (const InternalKey& key : keys) {
-    // Past the last separator there is no further partition.
+    // There is no partition after the last separator.
     while (partition + 1 < separators.size() && !key.at_most(separators[partition])) {
       const auto cut_length = length();
       const auto ours = need(builder.cut(key.user, cut_length));

@@ -1,7 +1,7 @@
-// Parquet: what a column makes of a key, and where in the file its filter is.
+// Parquet: how a column encodes a key, and where in the file its filter is.
 #pragma once
 #include <algorithm>
-#include <cstring>
+#include <array>
 
 #include "conformance/engines.h"
 
@@ -9,19 +9,20 @@ namespace perhaps::conformance {
 
 // In PLAIN encoding.
 inline Buffer value_of(const Buffer& key, const std::string& type) {
-  const auto number = [&]<class T>(T value) {
-    if (!key.empty()) std::memcpy(&value, key.data(), std::min(key.size(), sizeof value));
-    return value;
+  std::array<std::byte, 8> first{};
+  std::copy_n(key.begin(), std::min(key.size(), first.size()), first.begin());
+  const auto number = detail::load<std::uint64_t>(first.data());
+  const auto bytes = []<class Word>(Word word) {
+    Buffer raw(sizeof word);
+    detail::store(raw.data(), word);
+    return raw;
   };
-  const auto bytes = [](const auto& value) {
-    const Bytes raw = std::as_bytes(std::span(&value, 1));
-    return Buffer(raw.begin(), raw.end());
-  };
-  if (type == "BIGINT") return bytes(number(std::int64_t{0}));
-  if (type == "INTEGER") {
-    return bytes(key.size() < 4 ? static_cast<std::int32_t>(key.size()) : number(std::int32_t{0}));
+  if (type == "BIGINT") return bytes(number);
+  if (type == "INTEGER") return bytes(static_cast<std::uint32_t>(key.size() < 4 ? key.size() : number));
+  if (type == "DOUBLE") {
+    const double value = static_cast<double>(static_cast<std::int64_t>(number) % 100000) / 4;
+    return bytes(detail::bit_cast<std::uint64_t>(value));
   }
-  if (type == "DOUBLE") return bytes(static_cast<double>(number(std::int64_t{0}) % 100000) / 4);
   return key;  // BLOB, VARCHAR
 }
 

@@ -1,4 +1,4 @@
-// What a case of the conformance suite asks for: which codec, which keys, and how its bytes are made again.
+// What a case of the conformance suite needs: which codec, which keys, and how its bytes are rebuilt.
 #pragma once
 #include <algorithm>
 #include <functional>
@@ -8,7 +8,7 @@
 
 #include "conformance/engines.h"
 #include "conformance/parquet.h"
-#include "perhaps/format.h"
+#include "perhaps/format/format.h"
 
 namespace perhaps::conformance {
 
@@ -25,22 +25,22 @@ inline const format::Codec* codec_of(const nlohmann::json& one) {
   return format::find(system);
 }
 
-// Parameters that the case names in another way.
+// Parameters that the case expresses in another way.
 inline void set_more(const nlohmann::json& one, format::Params& params) {
   if (one.at("system") == "xor_singleheader" && param(one, "kind").ends_with("_pack"))
     static_cast<void>(params.set("packed", "true"));
   if (param(one, "writer").starts_with("DuckDB")) static_cast<void>(params.set("sizing", "duckdb"));
 }
 
-// The keys that are in the file, of those that the case names.
+// The keys of the case that are in the file.
 inline Keys keys_inside(const nlohmann::json& one, const Keys& keys) {
   return values_of(one, engine_keys_inside(one, keys));
 }
 
-// The probes as the system was asked.
+// The probes as given to the system.
 inline Keys probes_of(const nlohmann::json& one, Keys probes) { return values_of(one, std::move(probes)); }
 
-// The real reader answers *no* because of damage that it sees. Ours answers *perhaps*.
+// Whether the real reader answers *no* because it detects damage. Ours answers *perhaps*.
 inline bool fails_closed(const nlohmann::json& one, const Buffer& file) {
   if (!param(one, "kind").ends_with("_mangled")) return false;
   const std::string system = one.at("system");
@@ -48,7 +48,7 @@ inline bool fails_closed(const nlohmann::json& one, const Buffer& file) {
          (system == "rocksdb" && !file.empty() && file.size() < 5);
 }
 
-// Calls `done` once for each run of bytes that is made again.
+// Calls `done` once for each run of bytes that is rebuilt.
 inline void rebuild(const nlohmann::json& one, const format::Codec& codec, const format::Params& params,
                     const Keys& keys, const Buffer& file, const std::function<void(bool, const std::string&)>& done) {
   if (param(one, "kind").starts_with("sst_file")) return rebuild_table(one, keys, file, done);

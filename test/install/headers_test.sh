@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Promise: every public header compiles alone, and all of them together in a strict project, with both compilers, with
-# and without AVX2. Would notice: a header that leans on what another happened to include, or a warning forced on
-# whoever includes it.
+# and without AVX2; without C++20 there is one message, which says so. Would notice: a header that leans on what
+# another happened to include, a warning forced on whoever includes it, or a page of errors about the standard library.
 #   headers_test.sh INCLUDE_FOLDER SOURCE_FOLDER COMPILER...
 set -euo pipefail
 include=$1 sources=$2
@@ -42,4 +42,16 @@ for compiler in "$@"; do
   [[ $(uname -m) != x86_64 ]] || start "$compiler" -mavx2 "${headers[@]}"
 done
 for ((; running > 0; --running)); do wait -n; done
+
+# Of the errors, one is the message and one ends the compilation.
+for compiler in "$@"; do
+  for header in perhaps/line_bloom.h perhaps/perhaps.h; do
+    told=$(printf '#include "%s"\n' "$header" | "$compiler" -std=c++17 -fsyntax-only -I"$include" -x c++ - 2>&1 || true)
+    if [[ $told != *'perhaps needs C++20: compile with -std=c++20'* ]] || (($(grep -c 'error: ' <<<"$told") != 2)); then
+      echo "FAILED: $header as C++17 with $compiler says:"
+      echo "$told"
+      exit 1
+    fi
+  done
+done
 echo "$alone of ${#headers[@]} headers compile alone, and all together with $# compilers"

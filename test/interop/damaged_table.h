@@ -1,12 +1,12 @@
-// A table of an engine, damaged in every way that one step can do: its blocks have checksums, so whatever single bit
-// changes and wherever the file ends, no key may be denied.
+// A table of an engine with every possible single defect: its blocks have checksums, so whichever bit is flipped and
+// wherever the file is truncated, no key may be denied.
 #pragma once
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "perhaps/format.h"
+#include "perhaps/format/format.h"
 
 namespace perhaps::test {
 

@@ -1,6 +1,6 @@
 // Promise: the `bloom` tool of DCSO (package golang-github-dcso-bloom-cli) reads what we write and we read what it
-// writes, plain and gzipped, and from the same keys both write the same bytes. Would notice: another size, another
-// number of probes, another count of keys, a position that differs, an answer that differs among 20,000.
+// writes, plain and gzipped, and both write the same bytes for the same keys. Would notice: another size, another
+// number of probes, another count of keys, a position that differs, one of 20,000 answers that differs.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "perhaps/format.h"
+#include "perhaps/format/format.h"
 
 namespace perhaps::test {
 namespace {
@@ -32,7 +32,7 @@ class Dcso : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  // In the folder. The tool says what it does on standard error.
+  // Runs a command in the folder. The tool reports what it does on standard error.
   void run(const std::string& command) const {
     ASSERT_EQ(std::system(("cd '" + folder_.string() + "' && " + command + " >log 2>&1").c_str()), 0) << command << "\n"
                                                                                                       << text_of("log");
@@ -62,7 +62,7 @@ class Dcso : public testing::Test {
     return *bytes;
   }
 
-  // Those of `lines` that are perhaps in the file, one a line.
+  // Those of `lines` for which the file answers *perhaps*, one per line.
   std::string found_by_us(const std::string& file, const std::vector<std::string>& lines) const {
     const std::string text = text_of(file);
     const auto opened = format::open({.bytes = bytes_of(text), .file_name = file});

@@ -1,4 +1,4 @@
-// A folder of a test's own, gone with it, and its files as bytes.
+// A temporary folder, removed at the end of the test, and its files as bytes.
 #pragma once
 #include <unistd.h>
 
@@ -26,7 +26,7 @@ class Folder {
   ~Folder() { std::filesystem::remove_all(path_); }
 
   std::string path() const { return path_.string(); }
-  // The one file with this ending.
+  // The only file with this extension.
   std::string only(const std::string& ending) const {
     std::string found;
     for (const auto& entry : std::filesystem::directory_iterator(path_)) {

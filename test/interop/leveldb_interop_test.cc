@@ -1,6 +1,6 @@
 // Promise: LevelDB skips reads with filters that we wrote, and we answer for its tables as DB::Get does.
-// Would notice: a table that differs in a byte from LevelDB's own, a key that is denied, a Get that reads where we say
-// *no* or does not where we say *perhaps* (every read of the real library is counted).
+// Would notice: a table that differs in a byte from LevelDB's own, a key that is denied, a Get that reads although we
+// answer *no*, or does not read although we answer *perhaps* (every read of the real library is counted).
 #include <gtest/gtest.h>
 #include <leveldb/cache.h>
 #include <leveldb/db.h>
@@ -15,7 +15,7 @@
 #include "format/leveldb.h"
 #include "interop/damaged_table.h"
 #include "interop/folder.h"
-#include "perhaps/format.h"
+#include "perhaps/format/format.h"
 
 namespace perhaps::test {
 namespace {
@@ -88,7 +88,7 @@ class Database {
     options_.block_size = setting.block_size;
     options_.write_buffer_size = 64 << 20;
     options_.max_file_size = 64 << 20;
-    // A block that was read is forgotten, so that the next lookup of it reads again.
+    // No block is cached, so that the next lookup reads it again.
     cache_.reset(leveldb::NewLRUCache(0));
     options_.block_cache = cache_.get();
     leveldb::DB* db = nullptr;
@@ -102,7 +102,7 @@ class Database {
       std::string value(value_size, 'v');
       for (std::size_t j = 0; j < value.size(); j += 3) value[j] = static_cast<char>(random());
       EXPECT_TRUE(db_->Put({}, key_of(i), value).ok());
-      // Deleted keys stay in the table while a snapshot sees them.
+      // Deleted keys stay in the table as long as a snapshot refers to them.
       if (i == keys / 2) snapshot_ = db_->GetSnapshot();
     }
     for (std::uint64_t i = 0; i < keys / 2; i += 5) EXPECT_TRUE(db_->Delete({}, key_of(i)).ok());
@@ -152,10 +152,10 @@ TEST(LevelDbInterop, TablesWithOurFiltersAreThoseOfLevelDbAndSkipReads) {
       EXPECT_EQ(found, i >= kKeys / 2 || i % 5 != 0) << key_of(i);
     }
     std::uint64_t wasted = 0;
-    constexpr std::uint64_t kAsked = 20'000;
-    for (std::uint64_t i = 0; i < kAsked; ++i) wasted += db.reads(key_of(i % kKeys) + "/" + std::to_string(i));
-    // At 4 bits a key some 15 % are wasted, and every one without a filter.
-    EXPECT_LT(wasted, kAsked / 4) << setting.bits_per_key << " bits a key";
+    constexpr std::uint64_t kQueries = 20'000;
+    for (std::uint64_t i = 0; i < kQueries; ++i) wasted += db.reads(key_of(i % kKeys) + "/" + std::to_string(i));
+    // At 4 bits per key about 15 % of the reads are not avoided; without a filter, none is.
+    EXPECT_LT(wasted, kQueries / 4) << setting.bits_per_key << " bits per key";
     EXPECT_GT(wasted, 0u);
   }
 }
@@ -176,7 +176,7 @@ TEST(LevelDbInterop, WeAnswerForItsTablesAsGetDoes) {
     for (std::uint64_t i = 0; i < kKeys; ++i) EXPECT_TRUE(opened->whole->may_contain(bytes_of(key_of(i)))) << key_of(i);
     std::mt19937_64 random(11);
     for (std::uint64_t i = 0; i < 20'000; ++i) {
-      // Beside keys, before and behind all of them, and keys themselves.
+      // Next to keys, before and after all of them, and the keys themselves.
       std::string key = key_of(random() % (2 * kKeys));
       if (i % 3 == 0) key += static_cast<char>(random());
       if (i % 3 == 1) key.resize(random() % (key.size() + 1));

@@ -1,6 +1,6 @@
 // Promise: RocksDB skips reads with filters that we wrote, and we answer for its tables as Get and Seek do.
-// Would notice: a filter that differs in a byte from RocksDB's own, a key that is denied, a lookup that RocksDB's
-// filter excludes and ours does not or the other way round (its own counters tell).
+// Would notice: a filter that differs in a byte from RocksDB's own, a key that is denied, a lookup that only one of
+// RocksDB's filter and ours excludes (according to its own counters).
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
@@ -17,7 +17,7 @@
 #include "format/rocksdb_table.h"
 #include "interop/damaged_table.h"
 #include "interop/folder.h"
-#include "perhaps/format.h"
+#include "perhaps/format/format.h"
 
 namespace perhaps::test {
 namespace {
@@ -93,7 +93,7 @@ class Database {
     std::string value;
     return db_->Get({}, key, &value).ok();
   }
-  // Its filter says that the key is not there.
+  // Whether its filter excludes the key.
   bool get_excludes(const std::string& key) {
     ::rocksdb::get_perf_context()->Reset();
     has(key);
@@ -111,7 +111,7 @@ class Database {
   std::unique_ptr<::rocksdb::DB> db_;
 };
 
-// Beside keys, before and behind all of them, too short for a prefix, and keys themselves.
+// Next to keys, before and after all of them, too short for a prefix, and the keys themselves.
 std::vector<std::string> probes(std::uint64_t count) {
   std::mt19937_64 random(11);
   std::vector<std::string> keys;
@@ -173,7 +173,7 @@ TEST(RocksDbInterop, ItSkipsReadsWithOurFilters) {
   for (std::uint64_t i = 0; i < kKeys; ++i) keys.push_back(key_of(i));
   std::ranges::sort(keys);
   for (const Setting& setting : kSettings) {
-    if (setting.partitioned) continue;  // where a filter is cut only its table knows: see conformance
+    if (setting.partitioned) continue;  // only the table knows where its filter was cut: see conformance
     SCOPED_TRACE(setting.name);
     const Folder folder;
     Database(folder.path(), setting).fill(kKeys);
@@ -189,12 +189,12 @@ TEST(RocksDbInterop, ItSkipsReadsWithOurFilters) {
     for (const std::string& key : keys) builder.add(bytes_of(key));
     const auto ours = builder.finish();
     ASSERT_TRUE(ours);
-    // Without checksums there are four bytes all the same.
+    // Even without checksums, the trailer has these four bytes.
     if (setting.checksum != ::rocksdb::kNoChecksum) {
       EXPECT_EQ(with_filters(file, *table, {*ours}), file);
     }
 
-    // That it does look at these bytes: with all bits gone it finds nothing.
+    // Shows that RocksDB uses these bytes: with all bits cleared it finds nothing.
     format::Buffer empty = *ours;
     std::fill(empty.begin(), empty.end() - 5, std::byte{0});
     write_file(path, with_filters(file, *table, {empty}));
@@ -206,15 +206,15 @@ TEST(RocksDbInterop, ItSkipsReadsWithOurFilters) {
     Database db(folder.path(), setting);
     for (const std::string& key : keys) EXPECT_TRUE(db.has(key)) << key;
     std::uint64_t excluded = 0;
-    constexpr std::uint64_t kAsked = 10'000;
-    for (std::uint64_t i = 0; i < kAsked; ++i) excluded += db.get_excludes("v" + std::to_string(i) + "-----");
-    // At 7.3 bits a key 3.5 % are not excluded, at 10 bits 1 %; prefixes are few.
-    EXPECT_GT(excluded, kAsked * 94 / 100);
+    constexpr std::uint64_t kQueries = 10'000;
+    for (std::uint64_t i = 0; i < kQueries; ++i) excluded += db.get_excludes("v" + std::to_string(i) + "-----");
+    // At 7.3 bits per key 3.5 % are not excluded, at 10 bits 1 %; prefixes are few.
+    EXPECT_GT(excluded, kQueries * 94 / 100);
   }
 }
 
-// No RocksDB that writes version 6 or 7 is at hand: a table of version 5 is made one, by the published description of
-// the footer and of checksums with a context.
+// No RocksDB that writes version 6 or 7 is available, so a table of version 5 is converted, following the published
+// description of the footer and of checksums with a context.
 std::vector<std::byte> as_version(std::uint32_t version, std::vector<std::byte> file, const TableFilter& table,
                                   const std::vector<format::Handle>& blocks) {
   constexpr std::uint32_t kContext = 0x12345678;
@@ -265,7 +265,7 @@ TEST(RocksDbInterop, FootersOfVersions6And7AreRead) {
       ASSERT_TRUE(opened) << opened.error().detail;
       for (const std::string& key : probes(2000))
         EXPECT_EQ(opened->whole->may_contain(bytes_of(key)), before->whole->may_contain(bytes_of(key)));
-      // One block more in front, and every block is at another place than its checksum says.
+      // One more block in front, and every block is at another offset than its checksum says.
       newer.insert(newer.begin(), 100, std::byte{0});
       EXPECT_FALSE(codec.open({.bytes = newer}, format::Params(codec)));
     }

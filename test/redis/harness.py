@@ -1,5 +1,6 @@
 """Real servers with the module, and a client that sees what is on the wire: RESP2 and RESP3, word for word."""
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -102,11 +103,31 @@ def free_port():
     return port if port < 50000 else free_port()  # a cluster's bus is 10000 above
 
 
+class Clock:
+    """The wall clock of one server: Server(clock=Clock(milliseconds)), then set(). clock.cc says how."""
+
+    def __init__(self, milliseconds):
+        self.folder = tempfile.TemporaryDirectory(prefix="perhaps-clock-")
+        self.library = os.path.join(self.folder.name, "clock.so")
+        self.file = os.path.join(self.folder.name, "milliseconds")
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "clock.cc")
+        compiler = os.environ.get("CXX", "c++")
+        subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", self.library, source], check=True)
+        self.set(milliseconds)
+
+    def set(self, milliseconds):
+        with open(self.file + ".new", "w") as file:
+            file.write(str(milliseconds))
+        os.replace(self.file + ".new", self.file)
+
+
 class Server:
     """One process; stops with the `with` block."""
 
-    def __init__(self, *options, module_args=(), port=None, folder=None):
+    def __init__(self, *options, module_args=(), port=None, folder=None, address_space=None, clock=None):
         self.options = options
+        self.address_space = address_space
+        self.clock = clock
         self.module_args = module_args
         self.port = port or free_port()
         self.folder = folder or tempfile.mkdtemp(prefix="perhaps-redis-")
@@ -118,11 +139,14 @@ class Server:
         environment = dict(os.environ)
         if os.environ.get("PERHAPS_REDIS_PRELOAD"):
             environment["LD_PRELOAD"] = os.environ["PERHAPS_REDIS_PRELOAD"]
+        if self.clock:
+            environment["LD_PRELOAD"] = (environment.get("LD_PRELOAD", "") + " " + self.clock.library).strip()
+            environment["PERHAPS_TEST_CLOCK"] = self.clock.file
         self.process = subprocess.Popen(
             [SERVER, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.folder, "--save", "",
              "--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0", "--shutdown-timeout", "0",
              *self.options, "--loadmodule", MODULE, *self.module_args],
-            stdout=log, stderr=log, env=environment)
+            stdout=log, stderr=log, env=environment, preexec_fn=self.limit if self.address_space else None)
         log.close()
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
@@ -138,6 +162,9 @@ class Server:
                 pass
             time.sleep(0.02)
         raise RuntimeError("the server does not answer")
+
+    def limit(self):
+        resource.setrlimit(resource.RLIMIT_AS, (self.address_space, self.address_space))
 
     def client(self, protocol=2):
         return Client(self.port, protocol)

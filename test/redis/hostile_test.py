@@ -74,7 +74,10 @@ class Attack:
         self.client("BF.MADD", "line", *range(300))
         self.client("BF.RESERVE", "window", "0.01", "100", "WINDOW", "100", "SECONDS")
         self.client("BF.MADD", "window", *range(300))
-        self.dumps = [self.client("DUMP", k) for k in ("bf", "cf", "line", "window")]
+        link = struct.pack("<BQI", 1, 120, 7) + bytes(32) + self.random.randbytes(120)
+        self.loads = struct.pack("<BIddBQQ", 1, 2, 0.01, 0.5, 1, 1, len(link)) + link + struct.pack("<qq", 9, 100)
+        assert self.client("BF.LOAD", "valkey", self.loads) == "OK"
+        self.dumps = [self.client("DUMP", k) for k in ("bf", "cf", "line", "window", "valkey")]
         self.headers = [self.client("BF.SCANDUMP", "bf", 0)[1], self.client("CF.SCANDUMP", "cf", 0)[1],
                         self.client("BF.SCANDUMP", "line", 0)[1], self.client("BF.SCANDUMP", "window", 0)[1]]
 
@@ -138,14 +141,14 @@ class Attack:
                          b"CAPACITY", b"ERROR", b"EXPANSION", b"NONSCALING", b"VALIDATESCALETO", b"BUCKETSIZE",
                          b"MAXITERATIONS", b"WINDOW", b"SECONDS", b"LAYOUT", b"LINE", b"bf", b"cf", b"new", b"text",
                          str(self.any_number()).encode(), r.randbytes(r.randrange(40)),
-                         *self.headers])
+                         self.mangled(self.loads), *self.headers])
 
     def command(self):
         r = self.random
-        name = r.choice("""BF.ADD BF.MADD BF.CARD BF.DEBUG BF.EXISTS BF.MEXISTS BF.INFO BF.INSERT BF.LOADCHUNK BF.MERGE
-            BF.RESERVE BF.SCANDUMP BF.ADVANCE CF.ADD CF.ADDNX CF.COMPACT CF.COUNT CF.DEBUG CF.DEL CF.EXISTS CF.MEXISTS
-            CF.INFO CF.INSERT CF.INSERTNX CF.LOADCHUNK CF.RESERVE CF.SCANDUMP""".split())
-        key = r.choice(["bf", "cf", "line", "window", "new", "text", "none"])
+        name = r.choice("""BF.ADD BF.MADD BF.CARD BF.DEBUG BF.EXISTS BF.MEXISTS BF.INFO BF.INSERT BF.LOAD BF.LOADCHUNK
+            BF.MERGE BF.RESERVE BF.SCANDUMP BF.ADVANCE CF.ADD CF.ADDNX CF.COMPACT CF.COUNT CF.DEBUG CF.DEL CF.EXISTS
+            CF.MEXISTS CF.INFO CF.INSERT CF.INSERTNX CF.LOADCHUNK CF.RESERVE CF.SCANDUMP""".split())
+        key = r.choice(["bf", "cf", "line", "window", "valkey", "new", "text", "none"])
         return (name, key, *[self.any_word() for _ in range(r.randrange(6))])
 
     def step(self):

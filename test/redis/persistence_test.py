@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Promises: whatever a server does with its memory (RDB, log with and without an RDB in front, crash, DUMP and RESTORE,
-full and partial synchronisation, with and without a disk, replicas of other settings), filters come out with the same
-digest; replicas are told what happened and nothing when nothing did. Would notice: a digest that differs, a replica's
-error, a command too many in the stream."""
+"""Promises: through RDB files, append-only files with and without an RDB preamble, crashes, DUMP and RESTORE, full and
+partial synchronisation with and without a disk, and on replicas with other settings, filters keep their digest;
+replicas get what happened, and nothing if nothing did. Would notice: a digest that differs, an error on a replica, a
+command too many in the stream."""
+import os
 import signal
+import struct
 
 import harness
 from harness import Error, Server, wait_for
+from hostile_test import crc64, type_id
 
 KEYS = ("bf", "bf-fixed", "bf-empty", "bf-merged", "cf", "cf-grown", "cf-deleted", "cf-empty", "cf-full", "line",
         "line-fixed", "window", "window-by-time")
@@ -238,6 +241,19 @@ def test_expiry_and_rename():
         assert wait_for(lambda: client("EXISTS", "moved") == 0)
         client("BF.ADD", "moved", "x")
         assert client("BF.CARD", "moved") == 1
+
+
+def test_keys_of_other_modules_stop_the_start():
+    """As the operators' page says, with the words of the log."""
+    data = b"REDIS0009\xfe\x00\x07\x03top" + type_id("TopK-TYPE", 0)[1:] + b"\x00\xff"
+    server = Server()
+    with open(os.path.join(server.folder, "dump.rdb"), "wb") as file:
+        file.write(data + struct.pack("<Q", crc64(data)))
+    try:
+        with server:
+            raise AssertionError("it started")
+    except RuntimeError as error:
+        assert "contains module data I can't load: no matching module type 'TopK-TYPE'" in str(error)
 
 
 if __name__ == "__main__":

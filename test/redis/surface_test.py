@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Promises: BF.* and CF.* answer word for word as RedisBloom 8 does, in RESP2 and in RESP3. Would notice: another
+"""Promises: BF.* and CF.* reply word for word as RedisBloom 8 does, in RESP2 and in RESP3. Would notice: another
 reply, type of reply, error text or order of checks. Each row: the words of a command, and the reply in RESP2 and in
 RESP3 (or one for both)."""
+import os
+
 import harness
 from harness import Error, Server, same
 
@@ -100,7 +102,7 @@ def test_bf_reserve():
         say("BF.RESERVE t% 0.01 10", WRONG)
         # Rates above a quarter are a quarter, and the log says so.
         say("BF.RESERVE g% 0.9 1000 NONSCALING", "OK")
-        assert "error rate 0.9 is taken for 0.25" in server.log()
+        assert "error rate 0.9 is capped to 0.25" in server.log()
         say("BF.DEBUG g%", [b"size:0", b"bytes:368 bits:2944 hashes:3 hashwidth:64 capacity:1000 size:0 ratio:0.25"])
 
 
@@ -347,6 +349,11 @@ def test_cf_reserve():
                 say(f"CF.RESERVE c% 1000 {option} {value}",
                     Error(f"{option}: value must be in the range [{least}, {most}]"))
         say("CF.RESERVE c% 1000 EXPANSION x BUCKETSIZE x MAXITERATIONS x", Error("Couldn't parse MAXITERATIONS"))
+        say("CF.RESERVE c% 10 1000 MAXITERATIONS", Error("Couldn't parse MAXITERATIONS"))  # no value
+        say("CF.RESERVE m% 64 FOO BUCKETSIZE 4 BAR", "OK")  # words that are not known shift the others
+        say("CF.DEBUG m%", b"bktsize:4 buckets:16 items:0 deletes:0 filters:1 max_iterations:20 expansion:1")
+        say("CF.RESERVE n% 64 BUCKETSIZE 4 BUCKETSIZE 8", "OK")  # the first counts
+        say("CF.DEBUG n%", b"bktsize:4 buckets:16 items:0 deletes:0 filters:1 max_iterations:20 expansion:1")
         say("CF.RESERVE c% 1000 EXPANSION x BUCKETSIZE 0", Error("BUCKETSIZE: value must be in the range [1, 255]"))
         for words in ("3", "0", "-1", "1073741825", "7 BUCKETSIZE 4"):
             say(f"CF.RESERVE c% {words}", Error("Capacity must be in the range [2 * BUCKETSIZE, 1073741824]"))
@@ -539,14 +546,16 @@ def test_limit_of_bytes():
         # What is inside stays, and what was there answers.
         assert client("BF.ADD", "y2", 0) == 0
         assert client("BF.ADD", "y2", "another") == over
-        # Loading and restoring are not limited.
+        # COPY and RESTORE make new keys, which the limit holds for. Keys that are loaded were accepted before.
         client("CONFIG", "SET", config_name(client, "bf-max-bytes-per-key"), "0")
         client("BF.RESERVE", "z", "0.01", "10000")
         data = client("DUMP", "z")
         client("CONFIG", "SET", config_name(client, "bf-max-bytes-per-key"), "100")
-        assert client("RESTORE", "z9", 0, data) == "OK"
+        assert client("RESTORE", "z9", 0, data) == Error("ERR Bad data format")
+        assert client("COPY", "z", "z9") == Error("ERR module key failed to copy")
+        assert client("EXISTS", "z9") == 0
         assert client("DEBUG", "RELOAD") == "OK"
-        assert client("BF.INFO", "z9", "CAPACITY") == [10000]
+        assert client("BF.INFO", "z", "CAPACITY") == [10000]
 
 
 def test_what_the_server_knows():
@@ -589,8 +598,152 @@ def test_what_the_server_knows():
             assert (answer[7] == [b"dont_cache"]) == (name.split(".")[1] in ("INFO", "DEBUG", "SCANDUMP")), answer
         assert client("COMMAND", "GETKEYS", "BF.MERGE", "d", 2, "a", "b", "x") == [b"d", b"a", b"b"]
         assert client("COMMAND", "GETKEYS", "BF.INSERT", "k", "ITEMS", "x") == [b"k"]
-        docs = client("COMMAND", "DOCS", "BF.CARD")
-        assert b"2.4.4" in docs[1]
+        # Fast is what takes the same time whatever the filter and however many the items.
+        names = [c[0].decode() for c in client("COMMAND") if c[0][:3] in (b"bf.", b"cf.")]
+        fast = {name for name, c in zip(names, client("COMMAND", "INFO", *names)) if "fast" in c[2]}
+        assert fast == {"bf.advance", "bf.card", "bf.exists", "bf.reserve", "cf.count", "cf.exists", "cf.info",
+                        "cf.reserve"}, fast
+
+
+def test_command_docs():
+    with Server() as server:
+        client = server.client()
+
+        def table(pairs):
+            return dict(zip(map(bytes.decode, pairs[::2]), pairs[1::2]))
+
+        def names(arguments):
+            """Every name on every level: alternatives in brackets."""
+            found = []
+            for argument in map(table, arguments):
+                found.append(argument["name"].decode())
+                if "arguments" in argument:
+                    found.append(names(argument["arguments"]))
+            return found
+
+        docs = {name.decode(): table(doc) for name, doc in zip(*[iter(client("COMMAND", "DOCS"))] * 2)
+                if name[:3] in (b"bf.", b"cf.")}
+        assert len(docs) == 28
+        assert docs["bf.card"]["since"] == b"2.4.4"
+        expected = {
+            "bf.add": ["key", "item"], "bf.card": ["key"], "bf.loadchunk": ["key", "iterator", "data"],
+            "bf.merge": ["destination", "numkeys", "source"],
+            "bf.info": ["key", "single_value", ["capacity", "size", "filters", "items", "expansion", "error",
+                                                "tightening", "maxscaledcapacity", "fpr", "headroom"]],
+            "bf.insert": ["key", "capacity", "error", "expansion", "nocreate", "nonscaling", ["nonscaling", "scale_to"],
+                          "items", "item"],
+            "bf.reserve": ["key", "error_rate", "capacity", "expansion", "nonscaling",
+                           ["nonscaling", "layout", ["layout", "line"], "window", ["window", "seconds"]]],
+            "cf.insertnx": ["key", "capacity", "nocreate", "items", "item"],
+            "cf.reserve": ["key", "capacity", "bucketsize", "maxiterations", "expansion"],
+        }
+        for name, arguments in expected.items():
+            assert names(docs[name]["arguments"]) == arguments, (name, names(docs[name]["arguments"]))
+        for name, doc in docs.items():
+            assert doc["summary"] and doc["complexity"] and doc["group"] == b"module", name
+            top = [table(a)["name"] for a in doc["arguments"]]
+            assert len(top) == len(set(top)), (name, top)  # no name twice
+            assert table(doc["arguments"][0])["type"] == b"key" and table(doc["arguments"][0])["key_spec_index"] == 0
+
+
+def test_metrics():
+    """INFO bf: what is there, what grew, what was refused, and how often filters answer wrongly."""
+    with Server() as server:
+        client = server.client()
+
+        def info():
+            pairs = [line.split(":") for line in client("INFO", "bf").decode().split("\r\n") if ":" in line]
+            return {name: float(value) for name, value in pairs}
+
+        assert not any(info().values())
+        client("BF.RESERVE", "b", "0.01", 1000)
+        client("BF.MADD", "b", *range(1000))
+        full = info()["bf_bloom_false_positive_rate"]
+        # By the number of items, within a 64th of the fill of what the bits say.
+        assert abs(full - float(client("BF.INFO", "b", "FPR")[0])) < 0.0015, full
+        client("BF.MADD", "b", *range(1000, 2500))
+        client("BF.RESERVE", "l", "0.01", 1000, "LAYOUT", "LINE")
+        client("BF.MADD", "l", *range(1000))
+        client("BF.RESERVE", "w", "0.01", 1000, "WINDOW", 1000)
+        client("BF.MADD", "w", *range(1000))
+        client("CF.RESERVE", "c", 1000)
+        client("CF.INSERT", "c", "ITEMS", *range(1500))
+        found = info()
+        for kind, key in (("bloom", "b"), ("line", "l"), ("window", "w"), ("cuckoo", "c")):
+            family = "CF" if kind == "cuckoo" else "BF"
+            assert found[f"bf_{kind}_objects"] == 1 and found[f"bf_{kind}_items"] > 990, (kind, found)
+            values = client(f"{family}.INFO", key)
+            assert found[f"bf_{kind}_bytes"] == values[values.index("Size") + 1], (kind, found)
+            assert found[f"bf_{kind}_filters"] == values[values.index("Number of filters") + 1], (kind, found)
+            assert found[f"bf_{kind}_growths"] == found[f"bf_{kind}_filters"] - 1, (kind, found)
+            strangers = sum(client(f"{family}.MEXISTS", key, *[f"none:{i}" for i in range(20_000)]))
+            # Of 20000, 5 sigma.
+            expected = 20_000 * found[f"bf_{kind}_false_positive_rate"]
+            assert abs(strangers - expected) < 5 * expected ** 0.5 + 0.2 * expected, (kind, strangers, expected)
+        assert found["bf_refused_over_limit"] == 0
+        client("BF.RESERVE", "x", "0.01", 2, "NONSCALING")
+        client("BF.MADD", "x", 1, 2, 3, 4)
+        client("CF.RESERVE", "y", 2, "BUCKETSIZE", 1, "EXPANSION", 0)
+        client("CF.INSERT", "y", "ITEMS", 1, 1, 1, 1)
+        client("BF.LOADCHUNK", "z", 1, "x")
+        client("CF.LOADCHUNK", "z", 1, "x")
+        client("RESTORE", "z", 0, client("DUMP", "b")[:-10] + b"0123456789")  # refused by the server, not by us
+        client("CONFIG", "SET", config_name(client, "bf-max-bytes-per-key"), 100)
+        client("BF.RESERVE", "z", "0.01", 10_000)
+        client("COPY", "b", "z")
+        found = info()
+        assert found["bf_refused_full"] == 3 and found["bf_refused_bad_data"] == 2, found
+        assert found["bf_refused_over_limit"] == 2 and found["bf_refused_no_memory"] == 0, found
+        client("FLUSHALL", "SYNC")
+        found = info()
+        assert not any(value for name, value in found.items() if "refused" not in name and "growths" not in name), found
+
+
+def page(name):
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "doc", name)) as file:
+        return file.read()
+
+
+def test_documented_names():
+    """Every setting and every metric is documented, and nothing else is."""
+    with Server() as server:
+        client = server.client()
+        rows = page("redis.md").split("## Settings")[1].split("## How")[0].split("\n| ")[2:]
+        settings = {name for row in rows for name in row.split(" |")[0].split(", ")}
+        found = {name.decode() for name in client("CONFIG", "GET", "bf*")[::2]}
+        if config_name(client, "bf-error-rate") == "bf.error-rate":
+            settings = {s if s.startswith("bf.") else "bf." + s.removeprefix("bf-") for s in settings}
+        else:
+            found |= {name.decode() for name in client("CONFIG", "GET", "cf-*")[::2]}
+        assert settings == found, settings ^ found
+        rows = page("redis-operators.md").split("## Metrics")[1].split("## Blocking")[0].split("\n| ")[2:]
+        fields = {name for row in rows for name in row.split(" |")[0].split(", ")}
+        metrics = {field.replace("*kind*", kind) for field in fields
+                   for kind in ("bloom", "cuckoo", "line", "window", "valkey")}
+        found = {line.split(":")[0] for line in client("INFO", "bf").decode().split("\r\n") if ":" in line}
+        assert metrics == found, metrics ^ found
+
+
+def test_access_control():
+    """What the operators' page says: on Redis 7.0 categories do not hold for modules, key patterns do."""
+    with Server() as server:
+        client = server.client()
+        categories = not isinstance(client("ACL", "CAT", "bloom"), Error)
+
+        def allowed(rules, *command):
+            client("ACL", "SETUSER", "u", "reset", "on", ">p", *rules.split())
+            user = server.client()
+            assert user("AUTH", "u", "p") == "OK"
+            reply = user(*command)
+            user.close()
+            return not (isinstance(reply, Error) and reply.startswith("NOPERM"))
+
+        assert allowed("~* +@read", "BF.EXISTS", "k", "x") == categories
+        assert allowed("~* +@all -@write", "BF.ADD", "k", "x") != categories
+        assert allowed("~seen:* +bf.add", "BF.ADD", "seen:1", "x")
+        assert not allowed("~seen:* +bf.add", "BF.ADD", "other", "x")
+        assert allowed("%R~* +bf.exists", "BF.EXISTS", "k", "x")
+        assert not allowed("%R~* +bf.add", "BF.ADD", "k", "x")
 
 
 def test_many_items():

@@ -1,6 +1,6 @@
-// Promise: no random set fails to build, of 10^5 sets of 1 to 10^4 keys, 10^4 of 10^5 and 10^3 of 10^6, and at every
-// size a try succeeds for 95 % of the sets. Would notice: one lost key, one set that needs 16 seeds, a size whose
-// geometry is off.
+// Promise: a filter can be built from every random set, of 10^5 sets of 1 to 10^4 keys, 10^4 of 10^5 and 10^3 of 10^6,
+// and at every size a try succeeds for 95 % of the sets. Would notice: one lost key, one set that needs 16 seeds, a
+// size with a bad geometry.
 #include <cmath>
 
 #include "support/fuse_sets.h"
@@ -16,7 +16,7 @@ TEST(FuseSoak, RandomSets) {
   }
 }
 
-// Sizes 2 % apart, 2000 sets up to 20,000 keys and 4e7 / keys above. Three sigma of the count are granted to chance.
+// Sizes 2 % apart, 2000 sets up to 20,000 keys and 4e7 / keys above. Allows three sigma of the count for chance.
 TEST(FuseSoak, TriesSucceedAtEverySize) {
   for (const std::uint32_t arity : {3u, 4u}) {
     for (std::uint64_t keys = 1; keys <= 2'000'000; keys += keys / 50 + 1) {

@@ -1,9 +1,9 @@
-// Promise: 64 bits everywhere. A filter of 2^31 bits and one of 2^34 keep every key and their model's rate, and
-// positions go on past 2^32 lines. Would notice: a product or an index that is cut to 32 bits, a rate that drifts with
-// size.
+// Promise: 64 bits everywhere. A filter of 2^31 bits and one of 2^34 keep every key and the rate of their model, and
+// positions continue beyond 2^32 lines. Would notice: a product or an index that is truncated to 32 bits, a rate that
+// drifts with size.
 //
-// Needs some 5 GiB of memory and minutes. Keys are random digests of seed 1; absent ones of seed 2; rates within 5
-// sigma (binomial, and the spread over lines where that is visible).
+// Needs about 5 GiB of memory and some minutes. Keys are random digests of seed 1, absent ones of seed 2; rates within
+// 5 sigma (binomial, and the spread over lines where it matters).
 #include <sys/mman.h>
 
 #include <cinttypes>
@@ -41,16 +41,16 @@ std::uint64_t perhaps_of(const F& filter, std::uint64_t seed, std::uint64_t coun
 }
 
 template <class F>
-void fill_and_ask(typename F::Shape shape, std::uint64_t keys, std::uint64_t questions) {
+void fill_and_query(typename F::Shape shape, std::uint64_t keys, std::uint64_t queries) {
   F filter(shape);
   in_chunks(1, keys, [&](std::span<const Digest<Hash>> digests) { filter.insert(digests); });
   EXPECT_EQ(perhaps_of(filter, 1, keys), keys) << "false negatives";
-  const double measured = static_cast<double>(perhaps_of(filter, 2, questions)) / static_cast<double>(questions);
+  const double measured = static_cast<double>(perhaps_of(filter, 2, queries)) / static_cast<double>(queries);
   const double model = shape.fpr(static_cast<double>(keys));
-  const double sigma = std::sqrt(model * (1 - model) / static_cast<double>(questions));
-  std::printf("  %-8s 2^%.3f bits, %" PRIu64 " keys, %" PRIu64 " questions: model %.5e measured %.5e z %+.1f\n",
-              std::string(F::layout::family).c_str(), std::log2(static_cast<double>(shape.bytes()) * 8), keys,
-              questions, model, measured, (measured - model) / sigma);
+  const double sigma = std::sqrt(model * (1 - model) / static_cast<double>(queries));
+  std::printf("  %-8s 2^%.3f bits, %" PRIu64 " keys, %" PRIu64 " queries: model %.5e measured %.5e z %+.1f\n",
+              std::string(F::layout::family).c_str(), std::log2(static_cast<double>(shape.bytes()) * 8), keys, queries,
+              model, measured, (measured - model) / sigma);
   // Over 2^22 lines and more their own spread is below 0.1 % of the rate.
   EXPECT_NEAR(measured, model, 5 * sigma + 0.001 * model);
 }
@@ -71,9 +71,9 @@ TYPED_TEST(Large, KeepsItsKeysAndItsRateAtEverySize) {
     } else {
       shape = {(bits + 255) / 256};
     }
-    // Dense enough to count false positives by the ten thousand: 10 bits a key, and 16 where keys are a billion.
+    // Dense enough for tens of thousands of false positives: 10 bits per key, and 16 with a billion keys.
     const std::uint64_t keys = bits / (bits < std::uint64_t{1} << 33 ? 10 : 16);
-    fill_and_ask<TypeParam>(shape, keys, 100'000'000);
+    fill_and_query<TypeParam>(shape, keys, 100'000'000);
   }
 }
 
@@ -85,14 +85,14 @@ TYPED_TEST(Large, AHundredMillionKeysByTwoThreads) {
     TypeParam filter(shape);
     insert_parallel(filter, std::span<const std::uint64_t>(keys), 2);
     std::vector<std::uint64_t> answers((keys.size() + kBatch - 1) / kBatch);
-    with_every_kernel([&](const kernel::Row& row) {
+    with_every_kernel([&](const kernel::InstructionSet& row) {
       filter.may_contain(std::span<const std::uint64_t>(keys), std::span(answers));
-      EXPECT_EQ(count_ones(answers), keys.size()) << pattern.name << ", " << row.isa;
+      EXPECT_EQ(count_ones(answers), keys.size()) << pattern.name << ", " << row.name;
     });
   }
 }
 
-// No memory needed: positions stay inside, keep their order, and halve, far past 2^32 units.
+// Needs no memory: positions stay in range, keep their order, and halve, far beyond 2^32 units.
 TEST(LargeArithmetic, LinesPastTwoToTheThirtyTwo) {
   for (const std::uint64_t lines : {(std::uint64_t{1} << 32) + 2, std::uint64_t{1} << 33,
                                     std::uint64_t{6'000'000'000'000}, std::uint64_t{1} << 54}) {
@@ -113,7 +113,7 @@ TEST(LargeArithmetic, LinesPastTwoToTheThirtyTwo) {
   }
 }
 
-// A sparse mapping of more than 2^32 lines: the pages that a few thousand keys touch are the only ones there are.
+// A sparse mapping of more than 2^32 lines: only the pages that a few thousand keys touch exist.
 TEST(LargeArithmetic, ATableOfMoreThanTwoToTheThirtyTwoLines) {
   const LineShape shape{.lines = (std::uint64_t{1} << 32) + 12'345, .probes = 8};
   void* mapped =
@@ -130,11 +130,11 @@ TEST(LargeArithmetic, ATableOfMoreThanTwoToTheThirtyTwoLines) {
     std::vector<std::uint64_t> answers(3000 / kBatch + 1);
     span.insert(in);
     std::uint64_t past = 0;
-    with_every_kernel([&](const kernel::Row& row) {
+    with_every_kernel([&](const kernel::InstructionSet& row) {
       span.may_contain(in, std::span(answers));
-      EXPECT_EQ(count_ones(answers), 3000u) << row.isa;
+      EXPECT_EQ(count_ones(answers), 3000u) << row.name;
       span.may_contain(out, std::span(answers));
-      EXPECT_EQ(count_ones(answers), 0u) << row.isa;
+      EXPECT_EQ(count_ones(answers), 0u) << row.name;
     });
     for (const auto& d : in) {
       EXPECT_TRUE(span.may_contain(d) && shared.may_contain(d));

@@ -1,4 +1,4 @@
-// Highway's library is not installed for ARM. Of all of it the kernels need one question answered.
+// Highway's library is not installed for ARM. The kernels need only this function of it.
 #include <hwy/targets.h>
 
 namespace hwy {

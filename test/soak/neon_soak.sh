@@ -7,7 +7,7 @@ source=$1 work=$2 native_library=$3
 compiler=aarch64-linux-gnu-g++
 rm -rf "$work"
 mkdir -p "$work/include"
-# Headers without code of any machine. Not -I/usr/include, which has this machine's C library.
+# Headers without machine-specific code. Not -I/usr/include, which has the C library of this machine.
 ln -sfn /usr/include/hwy "$work/include/hwy"
 ln -sf /usr/include/xxhash.h "$work/include/xxhash.h"
 
@@ -16,7 +16,8 @@ flags=(-std=c++20 -O2 -Wall -Wextra -Werror -DPERHAPS_SIMD=1 -DHWY_SHARED_DEFINE
 compile() {  # compile FILE...: prints the object files
   local file object
   for file in "$@"; do
-    object=$work/$(basename "${file%.cc}").o
+    object=${file#"$source"/}
+    object=$work/${object//\//_}.o
     "$compiler" "${flags[@]}" -c "$file" -o "$object"
     echo "$object"
   done

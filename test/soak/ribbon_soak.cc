@@ -1,5 +1,5 @@
-// Promise: no set of random digests fails to become a ribbon: 1e5 sets each of 1, 10 .. 1e4 keys, 1e4 of 1e5, 1e3 of
-// 1e6. Would notice: one set that ended as `every`, one key that is missing, a plan with too little room.
+// Promise: a ribbon can be built from every set of random digests: 1e5 sets each of 1, 10 .. 1e4 keys, 1e4 of 1e5, 1e3
+// of 1e6. Would notice: one set that ended as `every`, one missing key, a plan with too little room.
 #include "support/ribbon_sets.h"
 
 namespace perhaps::test {

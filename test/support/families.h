@@ -21,7 +21,7 @@ using KeyedBlockBloom = BasicBlockBloom<KeyedHash>;
 using Families = ::testing::Types<Bloom, LineBloom, BlockBloom>;
 using FamiliesAndHashers = ::testing::Types<Bloom, LineBloom, BlockBloom, KeyedBloom, KeyedLineBloom, KeyedBlockBloom>;
 
-// Makes gtest print LineBloom/siphash-1-3 where it would print a number.
+// Makes gtest print LineBloom/siphash-1-3 instead of a number.
 struct FamilyNames {
   template <class F>
   static std::string GetName(int) {
@@ -42,7 +42,7 @@ H hasher_of(std::uint64_t seed) {
   }
 }
 
-// Positions of a digest's bits in the table (bit p is bit p % 8 of byte p / 8), written from the text at the head of
+// Positions of the bits of a digest in the table (bit p is bit p % 8 of byte p / 8), written from the first comment of
 // each family's header and sharing no line with the code.
 class Positions {
  public:
@@ -112,7 +112,7 @@ void set_all(Shape shape, std::span<std::byte> table, std::uint64_t h) {
 
 inline bool same_bytes(Bytes a, Bytes b) { return std::ranges::equal(a, b); }
 
-// A copy of a table at an address that no word is aligned to.
+// A copy of a table at an address that is not aligned for any word.
 class Unaligned {
  public:
   explicit Unaligned(Bytes table) : storage_(table.size() + 64), size_(table.size()) {

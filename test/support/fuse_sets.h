@@ -1,4 +1,4 @@
-// Builds many fuse filters of random sets and counts the seeds they took.
+// Builds many fuse filters of random sets and counts the seeds they needed.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -13,11 +13,11 @@ struct FuseTries {
   std::uint64_t sets = 0;
   std::uint64_t at_once = 0;  // peeled with the first seed
   std::uint32_t worst_seed = 0;
-  std::uint64_t open = 0;     // gave up
-  std::uint64_t missing = 0;  // keys
+  std::uint64_t open = 0;     // given up: these filters answer *perhaps* for every key
+  std::uint64_t missing = 0;  // keys that answer *no*
 };
 
-// `sets` sets of `keys` keys of the streams that follow `seed`.
+// `sets` sets of `keys` keys, from the streams that follow `seed`.
 inline FuseTries fuse_tries(std::uint32_t arity, std::uint64_t keys, std::uint64_t sets, std::uint64_t seed) {
   FuseTries tries;
   FuseShape shape;
@@ -39,7 +39,8 @@ inline FuseTries fuse_tries(std::uint32_t arity, std::uint64_t keys, std::uint64
     tries.at_once += g.seed == 0;
     tries.worst_seed = std::max(tries.worst_seed, g.seed);
     tries.open += g.segments == 0;
-    FuseLayout::query(shape, table.data(), digests.data(), keys, answers.data(), false);
+    detail::query_batch<FuseLayout>(shape, table.data(), {.words = digests.data(), .count = keys, .ahead = false},
+                                    answers.data());
     std::uint64_t there = 0;
     for (const std::uint64_t word : answers) there += static_cast<unsigned>(std::popcount(word));
     if (keys % kBatch == 0) there -= static_cast<unsigned>(std::popcount(answers.back()));
@@ -54,7 +55,7 @@ inline void expect_all_built(std::uint32_t arity, std::uint64_t keys, std::uint6
               100 * static_cast<double>(tries.at_once) / static_cast<double>(sets), tries.worst_seed);
   EXPECT_EQ(tries.open, 0u);
   EXPECT_EQ(tries.missing, 0u);
-  EXPECT_LT(tries.worst_seed, 16u);  // 10^-20 a set at 5 %
+  EXPECT_LT(tries.worst_seed, 16u);  // fails for 10^-20 of the sets if 5 % of the tries fail
 }
 
 }  // namespace perhaps::test

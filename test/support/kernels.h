@@ -1,14 +1,14 @@
-// Every row of batch kernels this machine can run.
+// Every row of batch kernels that this machine can run.
 #pragma once
-#include "kernel/table.h"
+#include "kernel/instruction_set.h"
 
 namespace perhaps::test {
 
-// Calls `body(row)` with each row in use in turn, and leaves the one that was.
+// Calls `body(row)` with each row in use in turn, then restores the one that was in use before.
 template <class Body>
 void with_every_kernel(Body body) {
-  const kernel::Row& before = kernel::active();
-  for (const kernel::Row* row : kernel::rows()) {
+  const kernel::InstructionSet& before = kernel::active();
+  for (const kernel::InstructionSet* row : kernel::instruction_sets()) {
     kernel::use(*row);
     body(*row);
   }

@@ -9,7 +9,8 @@
 
 namespace perhaps::test {
 
-// SplitMix64: a fixed, portable stream for each seed. Value i is at(i), so a test can ask for keys it never stored.
+// SplitMix64: a fixed, portable stream for each seed. Value i is at(i), so a test can look up keys without storing
+// them.
 struct Stream {
   std::uint64_t seed;
 
@@ -51,7 +52,7 @@ inline std::vector<std::uint64_t> keys_of(const IntegerPattern& pattern, std::ui
   return keys;
 }
 
-// The texts live in one buffer each; views into them are the keys.
+// Owns the texts; the keys are views of them.
 struct Texts {
   std::vector<std::string> storage;
   std::vector<std::string_view> views;

@@ -1,4 +1,4 @@
-// A filter that erases, beside a multiset that knows: random inserts, erases and questions.
+// Compares a filter that erases with an exact multiset: random inserts, erases and queries.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -14,14 +14,14 @@ namespace perhaps::test {
 struct Churn {
   std::uint64_t seed;
   std::uint64_t operations;
-  std::uint64_t universe;       // keys are drawn from so many
+  std::uint64_t universe;       // number of keys to draw from
   std::uint64_t most_keys;      // in the filter at once
   std::uint64_t most_copies;    // of one key
-  std::uint64_t check_all = 8;  // so often every key that is in is asked for
+  std::uint64_t check_all = 8;  // how often every stored key is looked up
 };
 
-// Erases only what is in, as a caller must. Counts answers of *no* about keys that are in, erases that did not remove,
-// and inserts that found it full.
+// Erases only stored keys, as a caller must. Counts stored keys that are answered *no*, erases that did not remove, and
+// inserts that returned `full`.
 struct ChurnResult {
   std::uint64_t false_negatives = 0;
   std::uint64_t not_removed = 0;
@@ -35,7 +35,7 @@ ChurnResult churn(typename L::Shape shape, std::byte* table, const Churn& c) {
     std::uint64_t count;
   };
   ChurnResult result;
-  std::vector<Copies> in;  // in any order, so that one of them can be drawn
+  std::vector<Copies> in;  // in any order, so that one can be drawn at random
   std::unordered_map<std::uint64_t, std::size_t> where;
   std::uint64_t total = 0;
   const Stream random{c.seed};
@@ -45,10 +45,10 @@ ChurnResult churn(typename L::Shape shape, std::byte* table, const Churn& c) {
   };
   for (std::uint64_t i = 0; i < c.operations; ++i) {
     const std::uint64_t r = random.at(i);
-    // Waves: mostly inserts, then mostly erases, so that it is full and empty by turns.
+    // In waves: mostly inserts, then mostly erases, so that the filter fills and empties in turn.
     const bool rising = (i / (2 * c.most_keys)) % 2 == 0;
     const std::uint64_t dice = r % 16;
-    if (dice < 2) {  // a question
+    if (dice < 2) {  // a query
       const std::uint64_t key = (r >> 8) % c.universe;
       if (where.contains(key)) result.false_negatives += !has(key);
     } else if ((dice < 11) == rising) {

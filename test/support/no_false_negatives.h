@@ -1,4 +1,4 @@
-// Law one: every inserted key answers *perhaps*, in whichever way it went in and whichever way it is asked for.
+// Law one: every inserted key answers *perhaps*, for every kind of insert and every kind of lookup.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -17,12 +17,12 @@ inline std::uint64_t count_ones(std::span<const std::uint64_t> words) {
   return ones;
 }
 
-// Fills `filter`, by a way in that depends on `turn`: one key, one digest, many of either, shared.
+// Fills `filter` with a kind of insert that depends on `turn`: one key, one digest, many of either, shared.
 template <class F, class K>
 void insert_somehow(F& filter, std::span<const K> keys, std::span<const Digest<typename F::hasher_type>> digests,
                     std::uint64_t turn) {
-  const auto rows = kernel::rows();
-  const kernel::Row& before = kernel::active();
+  const auto rows = kernel::instruction_sets();
+  const kernel::InstructionSet& before = kernel::active();
   kernel::use(*rows[turn / 5 % rows.size()]);
   switch (turn % 5) {
     case 0:
@@ -44,7 +44,7 @@ void insert_somehow(F& filter, std::span<const K> keys, std::span<const Digest<t
   kernel::use(before);
 }
 
-// Counts the *no*s of every way to ask, and expects none.
+// Counts the answers *no* for every kind of lookup, and expects none.
 template <class F, class K>
 void expect_all_perhaps(F& filter, std::span<const K> keys, std::span<const Digest<typename F::hasher_type>> digests) {
   using View = typename F::View;
@@ -65,17 +65,17 @@ void expect_all_perhaps(F& filter, std::span<const K> keys, std::span<const Dige
   EXPECT_EQ(no, 0u) << "single lookups in an unaligned view";
 
   std::vector<std::uint64_t> answers(n / kBatch + 1);
-  with_every_kernel([&](const kernel::Row& row) {
+  with_every_kernel([&](const kernel::InstructionSet& row) {
     std::uint64_t perhaps = 0;
     for (std::size_t from = 0; from < n; from += kBatch) {
       const std::uint64_t mask = filter.may_contain(digests.subspan(from, std::min(kBatch, n - from)));
       perhaps += static_cast<unsigned>(std::popcount(mask));
     }
-    EXPECT_EQ(perhaps, n) << "masks, " << row.isa;
+    EXPECT_EQ(perhaps, n) << "masks, " << row.name;
     const auto column = [&](const char* form, const View& view, auto column_of) {
       std::ranges::fill(answers, 0);
       view.may_contain(column_of, std::span(answers));
-      EXPECT_EQ(count_ones(answers), n) << form << ", " << row.isa;
+      EXPECT_EQ(count_ones(answers), n) << form << ", " << row.name;
     };
     column("column of digests", filter, digests);
     column("column of keys", filter, keys);
@@ -84,7 +84,7 @@ void expect_all_perhaps(F& filter, std::span<const K> keys, std::span<const Dige
   });
 }
 
-// Builds a filter of `keys` (sized for them, at a rate that depends on `turn`) and asks for all of them.
+// Builds a filter of `keys` (sized for them, at a rate that depends on `turn`) and looks all of them up.
 template <class F, class K>
 void expect_no_false_negatives(std::span<const K> keys, std::span<const Digest<typename F::hasher_type>> digests,
                                typename F::hasher_type hasher, std::uint64_t turn) {
@@ -94,7 +94,7 @@ void expect_no_false_negatives(std::span<const K> keys, std::span<const Digest<t
   expect_all_perhaps(filter, keys, digests);
 }
 
-// All patterns of `most` keys; `sizes` calls back with every number of keys to try.
+// All patterns with up to `most` keys; `sizes` calls back with every number of keys to try.
 template <class F, class Sizes>
 void every_pattern(std::uint64_t most, Sizes sizes) {
   const auto hasher = hasher_of<typename F::hasher_type>(3);

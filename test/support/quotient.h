@@ -23,12 +23,12 @@ inline std::vector<std::uint64_t> contents(QuotientShape shape, Bytes table) {
 
 class QuotientModel {
  public:
-  // Keys are drawn from `distinct` digests: few make long runs of equal fingerprints.
+  // Keys are drawn from `distinct` digests: if there are few, runs of equal fingerprints are long.
   QuotientModel(QuotientShape shape, std::uint64_t seed, std::uint64_t distinct)
       : filter_(shape), shape_(shape), seed_(seed), distinct_(distinct), random_(seed) {}
 
-  // The share of inserts swings between much and little, so that the filter fills and empties; every `every` operations
-  // contents, bytes and soundness are compared.
+  // The share of inserts alternates between high and low, so that the filter fills and empties; after every `every`
+  // operations, contents, bytes and soundness are checked.
   void run(std::uint64_t operations, std::uint64_t every) {
     SCOPED_TRACE("seed " + std::to_string(seed_) + ", " + std::to_string(shape_.buckets) + " buckets, " +
                  std::to_string(shape_.remainder_bits) + " + " + std::to_string(shape_.guard_bits) + " bits, " +
@@ -56,7 +56,7 @@ class QuotientModel {
         return;
       }
       if (said == Inserted::full) {
-        // Before capacity only if all slots from the key's own to the end of the table are taken.
+        // Below capacity only if all slots from that of the key to the end of the table are taken.
         ASSERT_GT(model_.size(), shape_.slots() - shape_.buckets);
         return;
       }

@@ -1,4 +1,4 @@
-// Many random sets, each built into a ribbon and asked for all of its keys.
+// Builds ribbons of many random sets and looks up all of their keys.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -23,7 +23,8 @@ inline void expect_no_failure(std::uint64_t keys, std::uint64_t sets) {
         Ribbon::build(std::span<const Digest<Hash>>(digests), {.fpr = 0.01}, {.verify = false, .progress = {}});
     ASSERT_TRUE(filter);
     const RibbonShape shape = filter->shape();
-    RibbonLayout::query(shape, filter->bytes().data(), words.data(), keys, answers.data(), false);
+    detail::query_batch<RibbonLayout>(shape, filter->bytes().data(),
+                                      {.words = words.data(), .count = keys, .ahead = false}, answers.data());
     missing += keys - count_ones(answers);
     const std::byte* const shard = filter->bytes().data() + shape.front_bytes() + detail::directory_bytes(0);
     every += shape.tiny() ? shard[0] == std::byte{RibbonLayout::kMaxSeeds} : shard[0] != std::byte{0};

@@ -1,8 +1,8 @@
-// Measured rates beside modelled ones. All bounds are 5 sigma.
+// Compares measured rates with models. All bounds are 5 sigma.
 //
-// The false positives of one filter are not binomial about the model's rate: the filter itself is a sample, and a small
-// one that happens to be fuller answers *perhaps* more often to every question. So rates are averaged over many
-// independent filters (seeds) and sigma comes from the sample variance over filters, which contains both causes.
+// The number of false positives of one filter is not binomial with the rate of the model: the filter itself is random,
+// and a small one that happens to be fuller answers *perhaps* more often to every query. So rates are averaged over
+// many independent filters (seeds), and sigma comes from the sample variance over filters, which includes both causes.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ namespace perhaps::test {
 
 constexpr double kSigmas = 5;
 
-// Mean and its standard error of values that come one at a time.
+// Mean and standard error of values that are added one at a time.
 class Mean {
  public:
   void add(double x) {
@@ -40,29 +40,29 @@ class Mean {
   double squares_ = 0;
 };
 
-inline double binomial_error(double rate, double questions) { return std::sqrt(rate * (1 - rate) / questions); }
+inline double binomial_error(double rate, double queries) { return std::sqrt(rate * (1 - rate) / queries); }
 
 struct Measured {
-  Mean fpr;        // answers of *perhaps* to keys that were not inserted, one value for each filter
-  Mean condition;  // what condition_of says of the same filters
-  Mean keys;       // the number of keys that it estimates
+  Mean fpr;        // share of absent keys answered *perhaps*, one value per filter
+  Mean condition;  // the rate according to condition_of, for the same filters
+  Mean keys;       // its estimate of the number of keys
 };
 
-// `filters` filters of one shape with seeds 1, 2 .., each holding the first `keys` integers of a pattern and asked
-// about the `questions` that follow them.
+// `filters` filters of one shape with seeds 1, 2 .., each holding the first `keys` integers of a pattern and queried
+// with the `queries` integers that follow them.
 template <class F>
-Measured measure(typename F::Shape shape, std::uint64_t keys, std::uint64_t filters, std::uint64_t questions,
+Measured measure(typename F::Shape shape, std::uint64_t keys, std::uint64_t filters, std::uint64_t queries,
                  const IntegerPattern& pattern = kIntegerPatterns[0]) {
   Measured m;
-  std::vector<std::uint64_t> numbers(std::max(keys, questions));
-  std::vector<std::uint64_t> answers(questions / kBatch + 1);
+  std::vector<std::uint64_t> numbers(std::max(keys, queries));
+  std::vector<std::uint64_t> answers(queries / kBatch + 1);
   for (std::uint64_t seed = 1; seed <= filters; ++seed) {
     F filter(shape, hasher_of<typename F::hasher_type>(seed));
     for (std::uint64_t i = 0; i < keys; ++i) numbers[i] = pattern.key(i);
     filter.insert(std::span<const std::uint64_t>(numbers).first(keys));
-    for (std::uint64_t i = 0; i < questions; ++i) numbers[i] = pattern.key(keys + i);
-    filter.may_contain(std::span<const std::uint64_t>(numbers).first(questions), answers);
-    m.fpr.add(static_cast<double>(count_ones(answers)) / static_cast<double>(questions));
+    for (std::uint64_t i = 0; i < queries; ++i) numbers[i] = pattern.key(keys + i);
+    filter.may_contain(std::span<const std::uint64_t>(numbers).first(queries), answers);
+    m.fpr.add(static_cast<double>(count_ones(answers)) / static_cast<double>(queries));
     const Condition c = condition_of(filter);
     m.condition.add(c.fpr);
     m.keys.add(c.keys);

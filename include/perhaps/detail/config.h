@@ -1,8 +1,12 @@
 // What every header needs to know about the compiler. Nothing here is part of the API.
 #pragma once
-#include <bit>
+
+#if __cplusplus < 202002L
+#error "perhaps needs C++20: compile with -std=c++20"
+#include <a C++20 compiler>  // Does not exist, which ends the compilation: what would follow says nothing more.
+#endif
+
 #include <cstddef>
-#include <cstdint>
 
 #define PERHAPS_API __attribute__((visibility("default")))
 // For what must be compiled as its caller is, that is, for the caller's instruction set.
@@ -16,9 +20,6 @@
 #endif
 
 namespace perhaps {
-
-// Layouts are defined as little-endian bytes and probed as words. A big-endian port would swap in detail/ only.
-static_assert(std::endian::native == std::endian::little, "perhaps supports little-endian targets");
 
 // The unit in which memory moves. It is part of layouts and files, so it is not asked of the machine.
 inline constexpr std::size_t kLineBytes = 64;

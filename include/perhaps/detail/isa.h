@@ -1,7 +1,7 @@
-// The one place that asks what the *including* file is compiled for. Batch calls are dispatched at run time; a single
-// lookup is inlined (a call through a pointer measured 1.4 to 1.7 times the inlined probe), so it can only use what the
-// compiler was told it may use: -mavx2 or -march=... gives the AVX2 form, anything else the portable reference. The
-// ribbon has a form for SSE2, too, which every x86-64 has.
+// The one place that depends on what the *including* file is compiled for. Batch calls are dispatched at run time; a
+// single lookup is inlined (a call through a pointer measured 1.4 to 1.7 times the inlined probe), so it can only use
+// what the compiler was told it may use: -mavx2 or -march=... gives the AVX2 form, anything else the portable
+// reference. The ribbon has a form for SSE2, too, which every x86-64 has.
 //
 // `Here` is a template argument of every inline probe, so that a probe compiled for AVX2 and one that is not are
 // different functions to the linker. That holds for probes. Any other inline function, std::vector's as well, may carry

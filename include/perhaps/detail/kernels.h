@@ -1,44 +1,63 @@
-// Batch kernels of the library, chosen at run time for the CPU at hand (src/kernel). Each is equal, bit for bit, to the
-// reference in the header of its family. Not part of the API: filters call these.
-//
-// `_integers` hashes 64-bit integer keys on the way. `ahead`: ask memory for what key i + distance needs before probing
-// key i; the caller says whether the table is far away.
+// The batch kernels of the library, chosen at run time for the CPU at hand (src/kernel). Each is equal, bit for bit, to
+// the reference in the header of its family. Not part of the API: a layout names its kernel, and detail/batch.h calls
+// it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 #include "perhaps/detail/config.h"
-#include "perhaps/hash.h"
-#include "perhaps/sizing.h"
+#include "perhaps/filter.h"
 
 namespace perhaps {
+struct LineShape;
+struct BlockShape;
+struct CountingShape;
+struct CuckooShape;
+struct QuotientShape;
+struct WindowShape;
+struct FuseShape;
 struct RibbonShape;
-}
+}  // namespace perhaps
 
 namespace perhaps::detail {
 
-PERHAPS_API void line_query(LineShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                            std::uint64_t* answers, bool ahead) noexcept;
-PERHAPS_API void line_insert(LineShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                             bool ahead) noexcept;
-PERHAPS_API void line_query_integers(LineShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
-                                     std::size_t count, std::uint64_t* answers, bool ahead) noexcept;
-PERHAPS_API void line_insert_integers(LineShape shape, std::byte* table, const std::uint64_t* keys, Hash hash,
-                                      std::size_t count, bool ahead) noexcept;
+template <class Word = std::uint64_t>
+struct Batch;
 
-PERHAPS_API void block_query(BlockShape shape, const std::byte* table, const std::uint64_t* digests, std::size_t count,
-                             std::uint64_t* answers, bool ahead) noexcept;
-PERHAPS_API void block_insert(BlockShape shape, std::byte* table, const std::uint64_t* digests, std::size_t count,
-                              bool ahead) noexcept;
-PERHAPS_API void block_query_integers(BlockShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
-                                      std::size_t count, std::uint64_t* answers, bool ahead) noexcept;
-PERHAPS_API void block_insert_integers(BlockShape shape, std::byte* table, const std::uint64_t* keys, Hash hash,
-                                       std::size_t count, bool ahead) noexcept;
+template <class Shape>
+using QueryKernel = void (*)(const Shape& shape, const std::byte* table, const Batch<>& batch,
+                             std::uint64_t* answers) noexcept;
+// How many went in.
+template <class Shape>
+using InsertKernel = std::size_t (*)(const Shape& shape, std::byte* table, const Batch<>& batch) noexcept;
 
-PERHAPS_API void ribbon_query(RibbonShape shape, const std::byte* table, const std::uint64_t* digests,
-                              std::size_t count, std::uint64_t* answers, bool ahead) noexcept;
-PERHAPS_API void ribbon_query_integers(RibbonShape shape, const std::byte* table, const std::uint64_t* keys, Hash hash,
-                                       std::size_t count, std::uint64_t* answers, bool ahead) noexcept;
+// One for each instruction set.
+struct Kernels {
+  QueryKernel<LineShape> line_query;
+  InsertKernel<LineShape> line_insert;
+  QueryKernel<BlockShape> block_query;
+  InsertKernel<BlockShape> block_insert;
+  QueryKernel<CountingShape> counting_query;
+  InsertKernel<CountingShape> counting_insert;
+  QueryKernel<CuckooShape> cuckoo_query;
+  InsertKernel<CuckooShape> cuckoo_insert;
+  QueryKernel<QuotientShape> quotient_query;
+  InsertKernel<QuotientShape> quotient_insert;
+  QueryKernel<WindowShape> window_query;
+  InsertKernel<WindowShape> window_insert;
+  QueryKernel<FuseShape> fuse_query;
+  QueryKernel<RibbonShape> ribbon_query;
+
+  // Bit i of `seen`: key i was perhaps in the window before.
+  void (*window_check_and_insert)(const WindowShape& shape, std::byte* table, const Batch<>& batch,
+                                  std::uint64_t* seen) noexcept;
+  // One key, whose steps are too many to be inlined.
+  Inserted (*quotient_insert_one)(const QuotientShape& shape, std::byte* table, std::uint64_t fingerprint) noexcept;
+  Erased (*quotient_erase_one)(const QuotientShape& shape, std::byte* table, std::uint64_t fingerprint) noexcept;
+};
+
+// The ones in use: the best that this CPU has, or those that PERHAPS_ISA in the environment names.
+PERHAPS_API const Kernels& kernels() noexcept;
 
 // Larger than the L2 cache: a batch gains from prefetching. Smaller: it only pays for it.
 PERHAPS_API bool far_away(std::uint64_t table_bytes) noexcept;

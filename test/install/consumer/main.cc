@@ -5,7 +5,7 @@
 
 #include "perhaps/algebra.h"
 #include "perhaps/bulk.h"
-#include "perhaps/container.h"
+#include "perhaps/file/container.h"
 #include "probes.h"
 
 #define CHECK(what) \
@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
 #endif
 
   auto copy = seen;
-  CHECK(perhaps::unite(copy, seen));
+  CHECK(perhaps::merge(copy, seen));
   CHECK(perhaps::save(argv[1], copy, {.keys = 200'001}));
   auto file = perhaps::File::open(argv[1]);
   CHECK(file);

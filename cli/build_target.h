@@ -1,0 +1,50 @@
+// What `perhaps build` fills: a filter in memory, or one in its new file.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "any_file.h"
+#include "key_options.h"
+#include "options.h"
+#include "perhaps/any_filter.h"
+
+namespace perhaps::cli {
+
+// The options of `perhaps build`.
+struct BuildArgs {
+  KeyOptions keys;
+  std::string output;
+  std::string family{name_of(Kind::line)};
+  const Family* about = nullptr;
+  Sizing sizing;
+  std::uint32_t guard_bits = 0;
+  std::uint32_t arity = 0;  // not given
+  std::uint64_t memory = 0;
+  FormatArgs format;
+  std::uint64_t shards = 0;
+  std::optional<std::uint64_t> only;
+  Keyed keyed;
+  std::uint64_t keys_expected = 0;
+  std::uint32_t threads = 1;
+  std::string seed;
+  bool on_disk = false;
+  bool json = false;
+};
+
+// The filter, before it is a file.
+class BuildTarget {
+ public:
+  virtual ~BuildTarget() = default;
+  // As AnyBuilder's.
+  virtual std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) = 0;
+  virtual Description save(Record record) = 0;
+};
+
+// Can filters of this family be filled in their file?
+// Sized for `keys` keys; 0: unknown.
+std::unique_ptr<BuildTarget> make_target(const BuildArgs& options, std::uint64_t keys, const AnyHasher& hasher);
+
+}  // namespace perhaps::cli

@@ -1,0 +1,101 @@
+#include "filter_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "interrupt.h"
+#include "memory_check.h"
+#include "print.h"
+
+namespace perhaps::cli {
+namespace {
+
+void check_folder(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) fail("{}: is a directory", path);
+    if (!S_ISREG(status.st_mode)) fail("{}: is not a regular file", path);
+  }
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  if (::stat(folder.c_str(), &status) != 0) fail("{}: {}", folder, std::strerror(errno));
+  if (!S_ISDIR(status.st_mode)) fail("{}: is not a directory", folder);
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    fail("{}: cannot write to this directory: {}", folder, std::strerror(errno));
+}
+
+const std::string& replaceable(const std::string& path) {
+  check_replaceable(path);
+  return path;
+}
+
+}  // namespace
+
+void declare_open(CLI::App& app, OpenArgs& args) {
+  declare_keyed(app, args.keyed);
+  app.add_flag("--no-verify", args.no_verify,
+               "Do not check the checksum of the table first: opens at once, whatever the size");
+}
+
+Opened open_filter(const std::string& path, const OpenArgs& args) {
+  auto file = File::open(path, {.verify = !args.no_verify, .secret = args.keyed.read()});
+  if (!file) {
+    std::string text = file.error().detail;
+    if (file.error().code == Errc::bad_key && args.keyed.path.empty()) text += " (--keyed)";
+    throw Failure(text);
+  }
+  auto filter = file->any();
+  return {*std::move(file), std::move(filter)};
+}
+
+std::unique_ptr<AnyMutable> load_filter(const File& file) {
+  check_memory(file.any()->byte_size(), "the filter");
+  return take(file.load());
+}
+
+void check_output(const std::string& path) {
+  if (path == "-") fail("-o -: a filter cannot be written to a pipe; name a file");
+  check_folder(path);
+}
+
+void check_replaceable(const std::string& path) {
+  check_folder(path);
+  if (::access(path.c_str(), F_OK) == 0 && ::access(path.c_str(), W_OK) != 0)
+    fail("{}: cannot be written to: {}", path, std::strerror(errno));
+}
+
+Changing::Changing(const std::string& path, const Keyed& keyed, bool erases) : lock(replaceable(path)) {
+  const Opened opened = open_filter(path, {.keyed = keyed});
+  const Kind kind = opened.file.header().kind;
+  if (const Family* family = find_family(kind); erases && (family == nullptr || !family->erases)) {
+    fail("{}: a {} filter cannot forget a key; --filter {} can", path, name_of(kind),
+         families_text([](const Family& f) { return f.erases; }));
+  }
+  record = opened.file.header().record;
+  hasher = opened.file.hasher();
+  filter = load_filter(opened.file);
+}
+
+Description capped(Description d, std::optional<std::uint64_t> keys) {
+  if (keys) d.keys_estimated = std::min(d.keys_estimated, static_cast<double>(*keys));
+  return d;
+}
+
+void save_filter(const AnyOwner& filter, const std::string& path, Record record) {
+  const Saving saving;
+  take(filter.save(path, record));
+}
+
+void warn_if_saturated(const std::string& path, const Description& d, Record record) {
+  if (record.capacity == 0 || !(d.fpr > 2 * d.fpr_at_capacity)) return;
+  warn(fmt::format(
+      "{}: saturated: about {} keys in a filter made for {}, so {} instead of {} of absent keys are answered "
+      "perhaps",
+      path, grouped(d.keys_estimated), grouped(record.capacity), percent(d.fpr), percent(d.fpr_at_capacity)));
+}
+
+}  // namespace perhaps::cli

@@ -1,0 +1,13 @@
+// Does it fit the memory of this machine? Asked before the memory is taken: Linux grants more than it has.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace perhaps::cli {
+
+// Throws Failure, with figures, if `bytes` are more than the machine has.
+void check_memory(std::uint64_t bytes, const std::string& what, std::string_view advice = "");
+std::uint64_t physical_memory() noexcept;
+
+}  // namespace perhaps::cli

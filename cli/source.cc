@@ -1,0 +1,178 @@
+#include "source.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "command.h"
+#include "file/descriptor.h"
+#include "perhaps/file/mapping.h"
+#include "reader.h"
+#include "split.h"
+
+namespace perhaps::cli {
+namespace {
+
+constexpr std::size_t kBlock = std::size_t{1} << 20;
+
+class MappedSource : public Source {
+ public:
+  // `from`: where reading begins, for standard input.
+  MappedSource(std::string name, KeysAs as, Mapping file, std::size_t from)
+      : Source(std::move(name), as), file_(std::move(file)), text_(file_.bytes().subspan(from)) {}
+
+  bool mapped() const noexcept override { return true; }
+  std::uint64_t size() const noexcept override { return text_.size(); }
+  void rewind() override {
+    at_ = 0;
+    release(file_.bytes());  // pages that one thread faulted in again after another had dropped them
+  }
+  void be_frugal() noexcept override { block_ = kBlock / 8; }
+  // Whoever still reads on its first page faults it in again; its last page is the next block's.
+  void release(Bytes block) noexcept override {
+    if (block_ != kBlock && !block.empty()) file_.drop(block);
+  }
+
+  Bytes next(std::uint64_t& stored) override {
+    const std::lock_guard lock(mutex_);
+    const Bytes rest = text_.subspan(at_);
+    stored = 0;
+    if (rest.empty()) return {};
+    std::size_t size = whole_records(as_, rest, std::min(block_, rest.size()));
+    if (size == 0) {
+      if (as_ == KeysAs::len32) check_framed(name_, rest);
+      if (!separated(as_)) fail_cut_short(name_, as_, rest.size());
+      size = rest.size();
+    }
+    if (size > kMaxRecord) check_last(rest.first(size));
+    at_ += size;
+    stored = size;
+    return rest.first(size);
+  }
+
+  std::string place(const std::byte* at) const override {
+    const auto before = text_.first(static_cast<std::size_t>(at - text_.data()));
+    if (separated(as_)) return fmt::format("{}:{}", name_, count_separators(before, separator_of(as_)) + 1);
+    return fmt::format("{}: byte {}", name_, before.size());
+  }
+
+ private:
+  // Only the last record of a block can be longer than a block.
+  void check_last(Bytes block) const {
+    std::size_t from = 0;
+    std::uint64_t size = 0;
+    if (separated(as_)) {
+      from = whole_records(as_, block.first(kBlock), SIZE_MAX);
+      size = block.size() - from - (block.back() == separator_of(as_) ? 1 : 0);
+    } else if (as_ == KeysAs::len32) {
+      for (; from < block.size(); from += static_cast<std::size_t>(size) + 4)
+        size = framed_size(block.subspan(from)) - 4;
+    }
+    if (size > kMaxRecord) fail_too_long(name_, size, false);
+  }
+
+  Mapping file_;
+  Bytes text_;
+  std::mutex mutex_;
+  std::size_t at_ = 0;
+  std::size_t block_ = kBlock;
+};
+
+class StreamSource : public Source {
+ public:
+  StreamSource(std::string name, KeysAs as, std::uint64_t size, std::unique_ptr<Reader> plain)
+      : Source(std::move(name), as), size_(size), reader_(unpacked(std::move(plain))) {}
+
+  std::uint64_t size() const noexcept override { return size_; }
+
+  Bytes next(std::uint64_t& stored) override {
+    records_ += count_records(as_, block_);
+    const std::uint64_t before = reader_->stored();
+    // The rest of the last record moves to the front. The buffer grows for a record that is larger, but only with the
+    // input.
+    const Bytes rest = Bytes(buffer_).subspan(block_.size(), used_ - block_.size());
+    if (!rest.empty()) std::memmove(buffer_.data(), rest.data(), rest.size());
+    used_ = rest.size();
+    std::size_t whole = 0;
+    while (whole == 0) {
+      if (used_ > kMaxRecord) fail_too_long(name_, kMaxRecord, true);
+      if (used_ + kRead > buffer_.size()) {
+        buffer_.resize(std::clamp(buffer_.size() * 2, 2 * kRead, kMaxRecord + 2 * kRead));
+      }
+      const std::size_t n = reader_->read(std::span(buffer_).subspan(used_, kRead));
+      used_ += n;
+      if (n == 0) {
+        if (used_ != 0 && !separated(as_)) fail_cut_short(name_, as_, used_);
+        whole = used_;
+        break;
+      }
+      // A separator can only be in the new part.
+      if (separated(as_)) {
+        const std::size_t fresh = whole_records(as_, Bytes(buffer_).subspan(used_ - n, n), SIZE_MAX);
+        whole = fresh == 0 ? 0 : used_ - n + fresh;
+      } else {
+        const Bytes text = Bytes(buffer_).first(used_);
+        whole = whole_records(as_, text, SIZE_MAX - 7);
+        // Its length is known before its bytes come.
+        if (whole == 0 && as_ == KeysAs::len32) check_framed(name_, text);
+      }
+    }
+    block_ = Bytes(buffer_).first(whole);
+    stored = reader_->stored() - before;
+    return block_;
+  }
+
+  std::string place(const std::byte* at) const override {
+    const auto before = block_.first(static_cast<std::size_t>(at - block_.data()));
+    if (separated(as_)) {
+      return fmt::format("{}:{}", name_, records_ + count_separators(before, separator_of(as_)) + 1);
+    }
+    return fmt::format("{}: record {}", name_, records_ + count_records(as_, before) + 1);
+  }
+
+ private:
+  static constexpr std::size_t kRead = std::size_t{1} << 17;
+  std::uint64_t size_;
+  std::unique_ptr<Reader> reader_;
+  std::vector<std::byte> buffer_;
+  std::size_t used_ = 0;
+  Bytes block_;  // handed out last, at the front of buffer_
+  std::uint64_t records_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Source> Source::open(const std::string& path, KeysAs as, bool map) {
+  const bool standard = path == "-";
+  const std::string name = standard ? "standard input" : path;
+  Descriptor file(standard ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) fail("{}: {}", name, std::strerror(errno));
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0) fail("{}: {}", name, std::strerror(errno));
+  if (S_ISDIR(status.st_mode)) fail("{}: is a directory", name);
+  const off_t at = S_ISREG(status.st_mode) ? ::lseek(file.get(), 0, SEEK_CUR) : -1;
+  if (map && at >= 0) {
+    std::array<std::byte, 4> start{};
+    const ssize_t n = ::pread(file.get(), start.data(), start.size(), at);
+    if (n < 0) fail("{}: {}", name, std::strerror(errno));
+    // An empty file cannot be mapped, and there is nothing to read.
+    if (n == 0) return std::make_unique<MappedSource>(name, as, Mapping(), 0);
+    // Files under /proc have no size and can only be read.
+    if (status.st_size > at && packing_of(Bytes(start).first(static_cast<std::size_t>(n))) == Packing::none) {
+      auto mapping =
+          Mapping::of(file.get(), static_cast<std::uint64_t>(status.st_size), Mapping::Access::sequential, name);
+      if (mapping) return std::make_unique<MappedSource>(name, as, *std::move(mapping), static_cast<std::size_t>(at));
+    }
+  }
+  const auto size = at >= 0 ? static_cast<std::uint64_t>(std::max<off_t>(status.st_size - at, 0)) : 0;
+  return std::make_unique<StreamSource>(name, as, size, std::make_unique<Reader>(name, std::move(file)));
+}
+
+}  // namespace perhaps::cli

@@ -1,0 +1,282 @@
+// The typed flat filters behind the run-time interface. Private: any_filter.cc and container.cc make these.
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+
+#include "any/family.h"
+#include "perhaps/algebra.h"
+#include "perhaps/any_filter.h"
+#include "perhaps/bulk.h"
+#include "perhaps/file/container.h"
+
+namespace perhaps {
+
+// Hands words to `use` as digests of the hasher, up to 1024 at a time, until it returns false.
+template <class H, class Use>
+bool in_digests(const H& hasher, std::span<const std::uint64_t> words, Use use) {
+  std::array<Digest<H>, 1024> digests;
+  for (std::size_t from = 0; from < words.size(); from += digests.size()) {
+    const auto some = words.subspan(from, std::min(digests.size(), words.size() - from));
+    for (std::size_t i = 0; i < some.size(); ++i) digests[i] = Digest<H>::made_by(hasher, some[i]);
+    if (!use(std::span<const Digest<H>>(digests.data(), some.size()))) return false;
+  }
+  return true;
+}
+// The same from keys, which are hashed.
+template <class H, class Use>
+bool in_digests(const H& hasher, std::span<const Bytes> keys, Use use) {
+  std::array<Digest<H>, 1024> digests;
+  for (std::size_t from = 0; from < keys.size(); from += digests.size()) {
+    const auto some = keys.subspan(from, std::min(digests.size(), keys.size() - from));
+    digests_of(hasher, some, std::span(digests));
+    if (!use(std::span<const Digest<H>>(digests.data(), some.size()))) return false;
+  }
+  return true;
+}
+
+// A view that takes bare digests.
+template <class L, class H>
+class FlatProbe final : public DigestProbe {
+ public:
+  explicit FlatProbe(FlatView<L, H> view) noexcept : view_(view) {}
+
+  FlatView<L, H> view() const noexcept { return view_; }
+
+  AnyHasher hasher() const noexcept override { return view_.hasher(); }
+  using DigestProbe::may_contain;
+  void may_contain(std::span<const std::uint64_t> digests, std::span<std::uint64_t> answers) const noexcept override {
+    assert(answers.size() * kBatch >= digests.size());
+    detail::query_batch<L>(
+        view_.shape(), view_.bytes().data(),
+        {.words = digests.data(), .count = digests.size(), .ahead = detail::far_away(view_.byte_size())},
+        answers.data());
+  }
+  void prefetch(std::uint64_t digest) const noexcept override {
+    L::prefetch(view_.shape(), view_.bytes().data(), digest);
+  }
+
+ private:
+  FlatView<L, H> view_;
+};
+
+// A typed filter, or a view of one, behind `Base`: AnyFilter, AnyOwner or AnyMutable.
+template <class Base, class Held, class Probe>
+class AnyHeld : public Base {
+ public:
+  AnyHeld(Held held, Record record) : held_(std::move(held)), record_(record), probe_(held_) {}
+  AnyHeld(const AnyHeld&) = delete;  // probe_ refers to held_
+  AnyHeld& operator=(const AnyHeld&) = delete;
+
+  using Base::may_contain;
+  std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
+    std::uint64_t answers = 0;
+    held_.may_contain(keys, std::span(&answers, 1));
+    return answers;
+  }
+  void may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept override {
+    held_.may_contain(keys, answers);
+  }
+  std::uint64_t byte_size() const noexcept override { return held_.byte_size(); }
+  Record record() const noexcept override { return record_; }
+  const DigestProbe* digests() const noexcept override { return &probe_; }
+
+ protected:
+  void hold(Held held) {
+    held_ = std::move(held);
+    probe_ = Probe(held_);
+  }
+
+  Held held_;
+  Record record_;
+
+ private:
+  Probe probe_;
+};
+
+// What a view answers, for views and owners alike. `Held` is FlatView<L, H>, Flat<L, H> or StaticFilter<L, H>.
+template <class L, class H, class Base, class Held>
+class AnyFlatBase : public AnyHeld<Base, Held, FlatProbe<L, H>> {
+ public:
+  using AnyHeld<Base, Held, FlatProbe<L, H>>::AnyHeld;
+
+  Description describe() const override {
+    const auto shape = this->held_.shape();
+    const Condition now = condition_now<L>(shape, this->held_.bytes(), this->record_);
+    Description d;
+    d.format = "perhaps";
+    d.family = L::family;
+    d.hash = H::name;
+    d.keys = this->record_.keys;
+    if (this->record_.capacity != 0) {
+      d.capacity = this->record_.capacity;
+      d.fpr_at_capacity = shape.fpr(static_cast<double>(this->record_.capacity));
+    }
+    d.keys_estimated = now.keys;
+    d.bits = bits_of(shape);
+    d.bytes = shape.bytes();
+    d.probes = probes_of(shape);
+    d.fill = now.fill;
+    d.fpr = now.fpr;
+    if constexpr (ErasableLayout<L>) {
+      d.wrong_erase = shape.wrong_erase(now.keys);
+      d.needs_rebuild = this->held_.needs_rebuild();
+    }
+    d.more = shape.facts();
+    if constexpr (std::same_as<H, Hash>) d.more.emplace_back("seed", std::to_string(this->held_.hasher().seed()));
+    return d;
+  }
+};
+
+template <class L, class H>
+using AnyFlatView = AnyFlatBase<L, H, AnyFilter, FlatView<L, H>>;
+
+template <class L, class H>
+class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
+  using Base = AnyFlatBase<L, H, AnyMutable, Flat<L, H>>;
+  using View = FlatView<L, H>;
+
+ public:
+  using Base::Base;
+
+  Flat<L, H>& filter() noexcept { return this->held_; }
+  void add_to_record(std::uint64_t keys) noexcept { this->record_.keys += keys; }
+
+  std::size_t insert(std::span<const Bytes> keys) override { return insert_all(keys); }
+  std::size_t insert_digests(std::span<const std::uint64_t> digests) override {
+    std::size_t count = 0;
+    in_digests(this->held_.hasher(), digests, [&](auto some) {
+      const std::size_t went_in = insert_all(some);
+      count += went_in;
+      return went_in == some.size();
+    });
+    return count;
+  }
+
+  Result<ErasedCounts> erase_digests(std::span<const std::uint64_t> digests) override {
+    if constexpr (ErasableLayout<L>) {
+      ErasedCounts counts;
+      in_digests(this->held_.hasher(), digests, [&](auto some) {
+        constexpr std::size_t kAhead = 16;
+        for (std::size_t i = 0; i < std::min(kAhead, some.size()); ++i) this->held_.prefetch(some[i]);
+        for (std::size_t i = 0; i < some.size(); ++i) {
+          if (i + kAhead < some.size()) this->held_.prefetch(some[i + kAhead]);
+          switch (this->held_.erase(some[i])) {
+            case Erased::removed:
+              ++counts.removed;
+              break;
+            case Erased::absent:
+              ++counts.absent;
+              break;
+            case Erased::kept:
+              ++counts.kept;
+              break;
+          }
+        }
+        return true;
+      });
+      this->record_.keys -= std::min(this->record_.keys, counts.removed + counts.kept);
+      return counts;
+    } else {
+      (void)digests;
+      return cannot("forget a key");
+    }
+  }
+
+  Result<void> merge(const AnyFilter& other) override {
+    if constexpr (MergesIntoThird<L, H>) {
+      // Into a larger table if this one has no room for both.
+      auto theirs = same_type(other);
+      if (!theirs) return std::move(theirs).error();
+      auto both = perhaps::merge(this->held_.view(), *theirs);
+      if (!both) return std::move(both).error();
+      if (both->byte_size() > this->held_.byte_size()) this->record_.capacity = both->shape().capacity();
+      this->hold(*std::move(both));
+      this->record_.keys += other.record().keys;
+      return {};
+    } else if constexpr (MergesInPlace<L, H>) {
+      auto theirs = same_type(other);
+      if (!theirs) return std::move(theirs).error();
+      if (auto done = perhaps::merge(this->held_, *theirs); !done) return done;
+      this->record_.keys += other.record().keys;
+      return {};
+    } else {
+      (void)other;
+      return cannot("be merged");
+    }
+  }
+  Result<void> intersect(const AnyFilter& other) override {
+    if constexpr (BitLayout<L>) {
+      auto theirs = same_type(other);
+      if (!theirs) return std::move(theirs).error();
+      if (auto done = perhaps::intersect(this->held_, *theirs); !done) return done;
+      this->record_.keys = std::min(this->record_.keys, other.record().keys);
+      return {};
+    } else {
+      (void)other;
+      return cannot("be intersected");
+    }
+  }
+  Result<std::unique_ptr<AnyMutable>> fold() const override {
+    if constexpr (FoldingLayout<L>) {
+      auto half = perhaps::fold(this->held_);
+      if (!half) return std::move(half).error();
+      return std::unique_ptr<AnyMutable>(std::make_unique<AnyFlatOwner>(*std::move(half), this->record_));
+    } else {
+      return cannot("be folded");
+    }
+  }
+
+  Result<void> save(const std::string& path, Record record) const override {
+    return perhaps::save(path, this->held_, record);
+  }
+
+ private:
+  // Keys or digests. Returns how many went in.
+  template <class T>
+  std::size_t insert_all(std::span<const T> some) {
+    std::size_t count = some.size();
+    if constexpr (FillingLayout<L>) {
+      count = this->held_.insert(some);
+      if constexpr (GrowingLayout<L, H>) {
+        while (count < some.size() && grow()) count += this->held_.insert(some.subspan(count));
+      }
+    } else {
+      this->held_.insert(some);
+    }
+    this->record_.keys += count;
+    return count;
+  }
+  // False: it has no more room to give.
+  bool grow() requires GrowingLayout<L, H> {
+    auto shape = this->held_.shape().grown_for(this->held_.shape().capacity() + 1);
+    if (!shape) return false;
+    auto larger = resize(this->held_.view(), *shape);
+    if (!larger) return false;
+    this->record_.capacity = shape->capacity();
+    this->hold(*std::move(larger));
+    return true;
+  }
+  Result<View> same_type(const AnyFilter& other) const {
+    if (const auto* probe = dynamic_cast<const FlatProbe<L, H>*>(other.digests())) return probe->view();
+    const Description theirs = other.describe();
+    return Error{Errc::mismatch, "the filters differ in kind: " + std::string(L::family) + " with " +
+                                     std::string(H::name) + ", and " + theirs.family + " with " + theirs.hash};
+  }
+  static Error cannot(const char* what) {
+    return {Errc::unsupported, "a " + std::string(L::family) + " filter cannot " + what};
+  }
+};
+
+template <class L, class H>
+class AnyStatic final : public AnyFlatBase<L, H, AnyOwner, StaticFilter<L, H>> {
+ public:
+  using AnyFlatBase<L, H, AnyOwner, StaticFilter<L, H>>::AnyFlatBase;
+
+  Result<void> save(const std::string& path, Record record) const override {
+    return perhaps::save(path, this->held_, record);
+  }
+};
+
+}  // namespace perhaps

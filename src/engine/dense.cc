@@ -1,0 +1,214 @@
+#include "perhaps/engine/dense.h"
+
+#include <cassert>
+#include <utility>
+
+namespace perhaps {
+namespace {
+
+// Up to 64 equations in as many unknowns, each with up to 32 right-hand sides.
+struct System {
+  struct Equation {
+    std::uint64_t coefficients;
+    std::uint32_t right;
+  };
+  std::array<Equation, 64> pivots{};  // by lowest coefficient
+  std::uint64_t used = 0;
+
+  // False: it contradicts those before it.
+  bool add(Equation row) noexcept {
+    while (row.coefficients != 0) {
+      const auto lowest = static_cast<std::size_t>(std::countr_zero(row.coefficients));
+      if ((used >> lowest & 1) == 0) {
+        pivots[lowest] = row;
+        used |= std::uint64_t{1} << lowest;
+        return true;
+      }
+      row.coefficients ^= pivots[lowest].coefficients;
+      row.right ^= pivots[lowest].right;
+    }
+    return row.right == 0;
+  }
+  // The unknowns; those that no equation fixes are 0.
+  std::array<std::uint32_t, 64> solution() const noexcept {
+    std::array<std::uint32_t, 64> z{};
+    for (std::size_t i = 64; i-- > 0;) {
+      if ((used >> i & 1) == 0) continue;
+      std::uint32_t value = pivots[i].right;
+      for (std::uint64_t rest = pivots[i].coefficients & (pivots[i].coefficients - 1); rest != 0; rest &= rest - 1) {
+        value ^= z[static_cast<std::size_t>(std::countr_zero(rest))];
+      }
+      z[i] = value;
+    }
+    return z;
+  }
+};
+
+// A square system, by rows.
+struct Square {
+  std::array<std::uint64_t, 64> coefficients;
+  std::array<std::uint32_t, 64> right;
+
+  // Makes it triangular: row p has its first coefficient at p. False: it has no solution. The inner loop, in which
+  // most of the time of building goes, has no branches.
+  bool eliminate(std::size_t n) noexcept {
+    for (std::size_t p = 0; p < n; ++p) {
+      std::size_t found = p;
+      while (found < n && (coefficients[found] >> p & 1) == 0) ++found;
+      if (found == n) return false;
+      std::swap(coefficients[p], coefficients[found]);
+      std::swap(right[p], right[found]);
+      const std::uint64_t pivot = coefficients[p];
+      const std::uint32_t pivot_right = right[p];
+      for (std::size_t i = p + 1; i < n; ++i) {
+        const std::uint64_t mask = 0 - (coefficients[i] >> p & 1);
+        coefficients[i] ^= pivot & mask;
+        right[i] ^= pivot_right & static_cast<std::uint32_t>(mask);
+      }
+    }
+    return true;
+  }
+  // The unknowns take the place of the right-hand sides.  REQUIRES: eliminate(n)
+  void substitute(std::size_t n) noexcept {
+    for (std::size_t p = n; p-- > 0;) {
+      for (std::size_t i = 0; i < p; ++i) {
+        right[i] ^= right[p] & static_cast<std::uint32_t>(0 - (coefficients[i] >> p & 1));
+      }
+    }
+  }
+};
+
+// ORs the lowest `count` bits of `word` into `out`, from `bit` on.
+void put_bits(std::span<std::byte> out, std::uint64_t bit, std::uint64_t word, std::size_t count) noexcept {
+  for (std::size_t done = 0; done < count;) {
+    const std::size_t shift = (bit + done) % 8;
+    out[(bit + done) / 8] |= static_cast<std::byte>(word >> done << shift);
+    done += 8 - shift;
+  }
+}
+
+}  // namespace
+
+std::uint32_t Dense::solve(std::span<const std::uint64_t> digests, Shape shape, std::span<std::byte> out) noexcept {
+  assert(!digests.empty() && digests.size() <= kMaxKeys);
+  const std::size_t n = digests.size();
+  for (std::uint32_t seed = 0; seed < kNoSeed; ++seed) {
+    System extra;
+    Square square;
+    const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << shape.columns) - 1);
+    bool solvable = true;
+    for (std::size_t i = 0; i < n && solvable; ++i) {
+      const Equation key(digests[i], seed, shape);
+      square.coefficients[i] = key.coefficients;
+      square.right[i] = key.fingerprint & mask;
+      solvable = !key.is_extra || extra.add({key.extra_coefficients, key.extra_bit});
+    }
+    if (!solvable || (shape.columns != 0 && !square.eliminate(n))) continue;
+    std::fill(out.begin(), out.end(), std::byte{0});
+    if (shape.columns != 0) square.substitute(n);
+    for (std::uint32_t j = 0; j < shape.columns; ++j) {
+      std::uint64_t column = 0;
+      for (std::size_t i = 0; i < n; ++i) column |= std::uint64_t{square.right[i] >> j & 1} << i;
+      put_bits(out, std::uint64_t{j} * n, column, n);
+    }
+    const auto solution = extra.solution();
+    std::uint64_t column = 0;
+    for (std::size_t i = 0; i < shape.extra; ++i) column |= std::uint64_t{solution[i] & 1} << i;
+    put_bits(out, std::uint64_t{shape.columns} * n, column, shape.extra);
+    return seed;
+  }
+  return kNoSeed;
+}
+
+std::uint64_t Dense::bits_at(Bytes bytes, std::uint64_t bit) noexcept {
+  const std::byte* const at = bytes.data();
+  if (bytes.size() >= 8) {
+    const std::uint64_t from = std::min<std::uint64_t>(bit / 8, bytes.size() - 8);
+    const std::uint64_t word = detail::load<std::uint64_t>(at + from) >> (bit - from * 8);
+    const std::uint64_t ninth = bit / 8 + 8;
+    return ninth < bytes.size() ? word | std::to_integer<std::uint64_t>(at[ninth]) << 1 << (63 - bit % 8) : word;
+  }
+  // Two loads that overlap: a copy of unknown length is a call.
+  const std::uint64_t word =
+      bytes.size() >= 4
+          ? detail::load<std::uint32_t>(at) | std::uint64_t{detail::load<std::uint32_t>(at + bytes.size() - 4)}
+                                                  << 8 * (bytes.size() - 4)
+          : detail::load<std::uint16_t>(at) | std::to_integer<std::uint64_t>(at[bytes.size() - 1])
+                                                  << 8 * (bytes.size() - 1);
+  return word >> bit;
+}
+
+bool Dense::query_each(Bytes bytes, Columns columns, Head head, std::uint64_t h) noexcept {
+  const Shape shape = Shape::of(head.slots, columns.size + kHeadBytes);
+  const Equation key(h, head.seed, shape);
+  std::uint64_t bit = 8 * columns.from;
+  for (std::uint32_t j = 0; j < shape.columns;) {
+    std::uint32_t wrong = 0;
+    for (const std::uint32_t end = std::min(shape.columns, j + 4); j < end; ++j, bit += shape.slots) {
+      wrong |= parity(bits_at(bytes, bit) & key.coefficients) ^ key.fingerprint >> j;
+    }
+    if ((wrong & 1) != 0) return false;
+  }
+  return !key.is_extra || parity(bits_at(bytes, bit) & key.extra_coefficients) == key.extra_bit;
+}
+
+void Dense::build(std::span<const std::uint64_t> digests, std::span<std::byte> out) noexcept {
+  assert(out.size() >= kHeadBytes);
+  const Shape shape = Shape::of(digests.size(), out.size());
+  const std::uint32_t seed = solve(digests, shape, out.first(out.size() - kHeadBytes));
+  out[out.size() - 2] = static_cast<std::byte>(seed);
+  out[out.size() - 1] = static_cast<std::byte>(seed == kNoSeed ? 0 : shape.slots);
+}
+
+bool DenseGroups::build(std::span<const std::uint64_t> digests, std::size_t bytes, std::vector<std::byte>& out) {
+  constexpr std::size_t kMean = 44;
+  std::size_t groups = std::max<std::size_t>((digests.size() + kMean - 1) / kMean, 2);
+  std::array<std::size_t, kMaxGroups> keys;
+  // If a group has more keys than slots, try one group more.
+  for (;; ++groups) {
+    if (groups > kMaxGroups || bytes < kTailBytes + groups + std::max<std::size_t>(groups, 8)) return false;
+    keys.fill(0);
+    for (const std::uint64_t digest : digests) ++keys[detail::scale(digest, groups)];
+    if (*std::max_element(keys.begin(), keys.end()) <= Dense::kMaxKeys) break;
+  }
+  const std::size_t density =
+      std::min<std::size_t>((bytes - kTailBytes - 2 * groups) * 128 / digests.size(), Dense::kMaxColumns * 16);
+  std::array<std::byte, kMaxGroups> seeds{};
+  std::array<std::byte, kMaxGroups> slots{};
+  std::size_t slots_so_far = 0;
+  const std::size_t begin = out.size();
+  for (std::size_t group = 0, from = 0; group < groups; from += keys[group++]) {
+    if (keys[group] == 0) continue;
+    const std::size_t end = (slots_so_far + keys[group]) * density / 128;
+    const std::size_t size = end - slots_so_far * density / 128;
+    const auto shape = Dense::Shape::of(keys[group], size + Dense::kHeadBytes);
+    out.resize(begin + end);
+    const std::uint32_t seed = Dense::solve(digests.subspan(from, keys[group]), shape, std::span(out).last(size));
+    if (seed >= kNoSolution) {
+      out.resize(begin + end - size);
+      seeds[group] = std::byte{kNoSolution};
+      continue;
+    }
+    seeds[group] = static_cast<std::byte>(seed);
+    slots[group] = static_cast<std::byte>(keys[group]);
+    slots_so_far += keys[group];
+  }
+  out.insert(out.end(), slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(groups));
+  out.insert(out.end(), seeds.begin(), seeds.begin() + static_cast<std::ptrdiff_t>(groups));
+  out.push_back(static_cast<std::byte>(density));
+  out.push_back(static_cast<std::byte>(density >> 8));
+  out.push_back(static_cast<std::byte>(groups));
+  out.push_back(std::byte{kTag});
+  return true;
+}
+
+bool DenseGroups::valid(Bytes filter) noexcept {
+  const auto parts = Parts::of(filter);
+  if (!parts) return false;
+  const std::span slots(parts->slots, parts->groups);
+  return std::all_of(slots.begin(), slots.end(),
+                     [](std::byte n) { return std::to_integer<std::size_t>(n) <= Dense::kMaxKeys; }) &&
+         slots_before(*parts, parts->groups) * parts->density / 128 == parts->column_bytes;
+}
+
+}  // namespace perhaps

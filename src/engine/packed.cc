@@ -1,0 +1,202 @@
+#include "perhaps/engine/packed.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <optional>
+#include <type_traits>
+
+#include "any/family.h"
+#include "perhaps/engine/dense.h"
+
+namespace perhaps {
+namespace {
+
+constexpr std::byte kGroups{DenseGroups::kTag};
+constexpr std::byte kNone{127};
+constexpr std::byte kKind{128};
+constexpr std::byte kEvery{0};
+constexpr std::size_t kMaxNumbers = 12;
+
+bool is_dense(std::byte tag) noexcept { return tag != kEvery && std::to_integer<std::size_t>(tag) <= Dense::kMaxKeys; }
+
+void put_number(std::vector<std::byte>& out, std::uint64_t n) {
+  for (; n >= 128; n >>= 7) out.push_back(static_cast<std::byte>(n | 128));
+  out.push_back(static_cast<std::byte>(n));
+}
+
+// All of `bytes` as numbers.
+std::optional<std::size_t> numbers_of(Bytes bytes, std::array<std::uint64_t, kMaxNumbers>& numbers) noexcept {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++count) {
+    if (count == kMaxNumbers) return std::nullopt;
+    std::uint64_t n = 0;
+    unsigned shift = 0;
+    for (bool more = true; more; shift += 7, ++i) {
+      if (i == bytes.size() || shift > 63) return std::nullopt;
+      const auto byte = std::to_integer<std::uint64_t>(bytes[i]);
+      n |= (byte & 127) << shift;
+      more = byte >= 128;
+    }
+    numbers[count] = n;
+  }
+  return count;
+}
+
+// The table of a family and the numbers of its shape. False: it could not be built.
+template <class L>
+bool build_table(std::span<const std::uint64_t> digests, const Request& request, std::vector<std::byte>& out,
+                 std::vector<std::uint64_t>& numbers) {
+  std::vector<Digest<Hash>> made;
+  made.reserve(digests.size());
+  for (const std::uint64_t digest : digests) made.push_back(Digest<Hash>::made_by(Hash(), digest));
+  const auto keep = [&](const auto& filter) {
+    const Bytes table = filter.bytes();
+    out.assign(table.begin(), table.end());
+    numbers = filter.shape().numbers();
+    return true;
+  };
+  if constexpr (StaticLayout<L>) {
+    const auto filter = StaticFilter<L, Hash>::build(made, request);
+    return filter && keep(*filter);
+  } else {
+    Request roomy = request;
+    for (int tries = 0; tries < 8; ++tries, roomy.bits_per_key *= 1.1) {
+      Flat<L, Hash> filter(roomy);
+      if constexpr (FillingLayout<L>) {
+        if (filter.insert(std::span<const Digest<Hash>>(made)) != made.size()) continue;
+      } else {
+        filter.insert(std::span<const Digest<Hash>>(made));
+      }
+      return keep(filter);
+    }
+    return false;
+  }
+}
+
+}  // namespace
+
+bool can_pack(Kind kind) noexcept {
+  const Family* const family = find_family(kind);
+  return kind == Kind::dense || (family != nullptr && family->packs);
+}
+
+std::vector<std::byte> pack(Kind kind, std::vector<std::uint64_t> digests, double bits_per_key) {
+  assert(can_pack(kind) && bits_per_key > 0);
+  std::sort(digests.begin(), digests.end());
+  digests.erase(std::unique(digests.begin(), digests.end()), digests.end());
+  if (digests.empty()) return {kNone};
+  Request request{.keys = digests.size(), .bits_per_key = bits_per_key};
+  std::vector<std::byte> out;
+  if (kind == Kind::dense) {
+    const double wanted = bits_per_key * static_cast<double>(digests.size()) / 8;
+    const auto bytes = static_cast<std::size_t>(std::max(wanted + 0.5, 3.0));
+    if (digests.size() <= Dense::kMaxKeys) {
+      out.resize(std::min<std::size_t>(bytes, 4 * digests.size() + Dense::kHeadBytes));
+      Dense::build(digests, out);
+      return out;
+    }
+    if (DenseGroups::build(digests, bytes, out)) return out;
+    kind = Kind::ribbon;
+  }
+  std::vector<std::uint64_t> numbers;
+  std::byte tag = kEvery;
+  for_layout(kind, [&]<class L>() {
+    if (build_table<L>(digests, request, out, numbers)) tag = kKind | static_cast<std::byte>(L::kind);
+  });
+  if (tag == kEvery) return {kEvery};
+  const std::size_t table = out.size();
+  for (const std::uint64_t n : numbers) put_number(out, n);
+  out.push_back(static_cast<std::byte>(out.size() - table));
+  out.push_back(tag);
+  return out;
+}
+
+// How each form of packed bytes is queried.
+struct PackedView::Forms {
+  // For small filters, and for bytes that hold none.
+  static void prefetch_begin(const PackedView& self, std::uint64_t) noexcept {
+    for (std::size_t at = 0; at < std::min<std::size_t>(self.bytes_.size(), 256); at += kLineBytes) {
+      detail::prefetch_read(self.bytes_.data() + at);
+    }
+  }
+  template <bool (*one)(const PackedView&, std::uint64_t) noexcept>
+  static void each(const PackedView& self, std::span<const std::uint64_t> digests,
+                   std::span<std::uint64_t> answers) noexcept {
+    prefetch_begin(self, 0);
+    for (std::size_t i = 0; i < digests.size(); ++i) {
+      if (i % 64 == 0) answers[i / 64] = 0;
+      answers[i / 64] |= std::uint64_t{one(self, digests[i])} << i % 64;
+    }
+  }
+  static bool every(const PackedView&, std::uint64_t) noexcept { return true; }
+  static bool none(const PackedView&, std::uint64_t) noexcept { return false; }
+  static bool dense(const PackedView& self, std::uint64_t h) noexcept { return Dense::may_contain(self.bytes_, h); }
+  static bool groups(const PackedView& self, std::uint64_t h) noexcept {
+    return DenseGroups::may_contain(self.bytes_, h);
+  }
+  template <bool (*one)(const PackedView&, std::uint64_t) noexcept>
+  static constexpr Form kSmall = {one, each<one>, prefetch_begin};
+
+  template <class L>
+  static typename L::Shape shape_of(const PackedView& self) noexcept {
+    static_assert(std::is_trivially_copyable_v<typename L::Shape> && sizeof(typename L::Shape) <= sizeof shape_);
+    typename L::Shape shape;
+    std::memcpy(static_cast<void*>(&shape), self.shape_.data(), sizeof shape);
+    return shape;
+  }
+  template <class L>
+  static bool one(const PackedView& self, std::uint64_t h) noexcept {
+    return L::template may_contain<detail::isa::Here>(shape_of<L>(self), self.bytes_.data(), h);
+  }
+  template <class L>
+  static void many(const PackedView& self, std::span<const std::uint64_t> digests,
+                   std::span<std::uint64_t> answers) noexcept {
+    // Even a small filter is likely not in the cache: it is one of thousands.
+    detail::query_batch<L>(shape_of<L>(self), self.bytes_.data(),
+                           {.words = digests.data(), .count = digests.size(), .ahead = true}, answers.data());
+  }
+  template <class L>
+  static void prefetch(const PackedView& self, std::uint64_t h) noexcept {
+    L::prefetch(shape_of<L>(self), self.bytes_.data(), h);
+  }
+  template <class L>
+  static constexpr Form kFamily = {one<L>, many<L>, prefetch<L>};
+};
+
+PackedView PackedView::over(Bytes packed) noexcept {
+  const std::byte tag = packed.empty() ? kEvery : packed.back();
+  if (packed.size() >= Dense::kHeadBytes && is_dense(tag)) return {packed, Forms::kSmall<Forms::dense>};
+  const PackedView every(packed, Forms::kSmall<Forms::every>);
+  if (tag == kNone) return {packed, Forms::kSmall<Forms::none>};
+  if (tag == kGroups) {
+    return DenseGroups::valid(packed) ? PackedView(packed, Forms::kSmall<Forms::groups>) : every;
+  }
+  if (packed.size() < 2) return every;
+  const auto size = std::to_integer<std::size_t>(packed[packed.size() - 2]);
+  if (tag < kKind || size > packed.size() - 2) return every;
+  std::array<std::uint64_t, kMaxNumbers> numbers;
+  const Bytes table = packed.first(packed.size() - 2 - size);
+  const auto count = numbers_of(packed.subspan(table.size(), size), numbers);
+  if (!count) return every;
+  PackedView found = every;
+  for_layout(Kind{std::to_integer<std::uint32_t>(tag & ~kKind)}, [&]<class L>() {
+    const auto shape = L::Shape::from(std::span<const std::uint64_t>(numbers.data(), *count));
+    if (!shape || shape->bytes() != table.size()) return;
+    if (!FlatView<L, Hash>::over(table, *shape)) return;
+    found = PackedView(table, Forms::kFamily<L>);
+    std::memcpy(found.shape_.data(), static_cast<const void*>(&*shape), sizeof *shape);
+  });
+  return found;
+}
+
+bool packed_may_contain(Bytes packed, std::uint64_t digest) noexcept {
+  // No view for the most frequent forms.
+  if (packed.size() >= Dense::kHeadBytes && is_dense(packed.back())) return Dense::may_contain(packed, digest);
+  if (!packed.empty() && packed.back() == kGroups) return DenseGroups::may_contain(packed, digest);
+  return PackedView::over(packed).may_contain(digest);
+}
+
+bool PackedView::usable() const noexcept { return form_ != &Forms::kSmall<Forms::every>; }
+
+}  // namespace perhaps

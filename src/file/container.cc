@@ -1,0 +1,252 @@
+// Reading and writing our own file. doc/container.md is the specification, container_header.h its header.
+#include "perhaps/file/container.h"
+
+#include <fcntl.h>
+
+#include <array>
+#include <cassert>
+#include <cerrno>
+
+#include "any/flat.h"
+#include "any/scalable.h"
+#include "any/sets.h"
+#include "file/container_header.h"
+#include "file/temp_file.h"
+#include "hash/checksum.h"
+
+namespace perhaps {
+namespace {
+
+std::string number(std::uint64_t n) { return std::to_string(n); }
+
+// The parameters and sections of a flat filter make a shape whose table is there, whole.
+template <class L>
+Result<void> check_flat(const Header& header) {
+  const auto shape = L::Shape::from(header.params);
+  if (!shape) return shape.error();
+  const std::string family(L::family);
+  if (header.sections.size() != 1) {
+    return Error{Errc::bad_parameter, family + ": one section expected, not " + number(header.sections.size())};
+  }
+  const auto& [type, bytes] = header.sections[0];
+  if (type != 0) return Error{Errc::unsupported, family + ": unknown section type " + number(type)};
+  if (bytes.size() != shape->bytes()) {
+    return Error{Errc::bad_parameter, family + ": the shape needs " + number(shape->bytes()) +
+                                          " bytes, the section has " + number(bytes.size())};
+  }
+  if constexpr (CheckedLayout<L>) return L::check(*shape, bytes);
+  return {};
+}
+
+// What is checked does not depend on the hasher.
+Result<void> check_scalable(const Header& header) {
+  Result<void> result = Error{Errc::unsupported, "scalable: unknown kind of links"};
+  for_each_link_layout([&]<class L>() {
+    if (header.params.empty() || header.params[0] != static_cast<std::uint64_t>(L::kind)) return;
+    const auto view = scalable_view<L>(header, Hash());
+    if (!view) {
+      result = view.error();
+      return;
+    }
+    result = {};
+    for (std::size_t i = 0; i < header.sections.size(); ++i) {
+      if (header.sections[i].bytes.size() != view->links()[i].byte_size())
+        result = Error{Errc::bad_parameter, "scalable: a section is larger than its link"};
+    }
+  });
+  return result;
+}
+
+Result<void> check_kind(const Header& header) {
+  if (header.kind == Kind::scalable) return check_scalable(header);
+  if (header.kind == Kind::sets) {
+    const auto index = SetIndexView::over(header, Hash());
+    return index ? Result<void>() : index.error();
+  }
+  Result<void> result = Error{Errc::unsupported, "unknown kind of filter " + number(std::uint32_t(header.kind))};
+  for_each_layout([&]<class L>() {
+    if (L::kind == header.kind) result = check_flat<L>(header);
+  });
+  return result;
+}
+
+Result<AnyHasher> hasher_for(const Header& header, const std::optional<KeyedHash>& secret) {
+  switch (header.scheme) {
+    case Scheme::xxh3_64:
+      if (secret) return Error{Errc::bad_key, "a key was given, but the filter is not keyed"};
+      return AnyHasher(Hash(header.seed));
+    case Scheme::siphash_1_3:
+      if (!secret) return Error{Errc::bad_key, "the filter is keyed, and no key was given"};
+      if (secret->check_value() != header.seed) {
+        return Error{Errc::bad_key, "the key is not the one the filter was built with"};
+      }
+      return AnyHasher(*secret);
+  }
+  return Error{Errc::unsupported, "unknown hash scheme " + number(std::uint32_t(header.scheme))};
+}
+
+}  // namespace
+
+std::string_view name_of(Scheme scheme) noexcept {
+  switch (scheme) {
+    case Scheme::xxh3_64:
+      return Hash::name;
+    case Scheme::siphash_1_3:
+      return KeyedHash::name;
+  }
+  return "unknown";
+}
+
+Result<void> write_container(const std::string& path, const Header& header) {
+  std::vector<SectionEntry> entries;
+  for (const auto& [type, bytes] : header.sections) {
+    entries.push_back({.type = type, .offset = 0, .size = bytes.size(), .checksum = 0});
+  }
+  auto start = lay_out(path, header, entries);
+  if (!start) return std::move(start).error();
+  auto temp = TempFile::create(path);
+  if (!temp) return std::move(temp).error();
+
+  // Each piece is written while the checksum still has it in the cache.
+  constexpr std::size_t kPiece = 1 << 20;
+  static constexpr std::array<std::byte, kContainerUnit> kZeros{};
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const Bytes bytes = header.sections[i].bytes;
+    Checksum sum;
+    for (std::size_t from = 0; from < bytes.size(); from += kPiece) {
+      const Bytes piece = bytes.subspan(from, std::min(kPiece, bytes.size() - from));
+      sum.add(piece);
+      if (auto done = temp->write(piece, entries[i].offset + from); !done) return done;
+    }
+    const Bytes padding = Bytes(kZeros).first(padded(bytes.size()) - bytes.size());
+    sum.add(padding);
+    if (auto done = temp->write(padding, entries[i].offset + bytes.size()); !done) return done;
+    entries[i].checksum = sum.value();
+  }
+  seal(*start, header, entries);
+  if (auto done = temp->write(*start, 0); !done) return done;
+  return temp->publish();
+}
+
+Result<File> File::open(const std::string& path, const OpenOptions& options) {
+  auto mapping = Mapping::open(path, options.verify ? Mapping::Access::sequential : Mapping::Access::normal);
+  if (!mapping) return std::move(mapping).error();
+  auto file = over(mapping->bytes(), options, path);
+  // Probes go anywhere: reading ahead of them would read the whole file for nothing, and push out what is needed.
+  mapping->expect(Mapping::Access::random);
+  if (file) file->mapping_ = *std::move(mapping);
+  return file;
+}
+
+Result<File> File::over(Bytes bytes, const OpenOptions& options, std::string name) {
+  const auto named = [&](const Error& error) { return Error{error.code, name + ": " + error.detail}; };
+  auto parsed = parse_header(bytes, name);
+  if (!parsed) return std::move(parsed).error();
+  if (auto known = check_kind(parsed->header); !known) return named(known.error());
+  auto hasher = hasher_for(parsed->header, options.secret);
+  if (!hasher) return named(hasher.error());
+  if (options.verify) {
+    for (const SectionEntry& e : parsed->entries) {
+      if (checksum_of(bytes.subspan(e.offset, padded(e.size))) != e.checksum) {
+        return Error{Errc::bad_checksum, name + ": damaged: the " + number(e.size) + " bytes at " + number(e.offset) +
+                                             " do not match their checksum"};
+      }
+    }
+  }
+  File file;
+  file.name_ = std::move(name);
+  file.header_ = std::move(parsed->header);
+  file.hasher_ = *hasher;
+  file.verified_ = options.verify;
+  return file;
+}
+
+std::unique_ptr<AnyFilter> File::any() const& {
+  if (header_.kind == Kind::sets) {
+    return std::make_unique<AnySets>(*SetIndexView::over(header_, hasher_), header_.record);
+  }
+  std::unique_ptr<AnyFilter> filter;
+  if (header_.kind == Kind::scalable) {
+    for_each_link_layout([&]<class L>() {
+      if (header_.params[0] != static_cast<std::uint64_t>(L::kind)) return;
+      std::visit(
+          [&]<class H>(const H& hasher) {
+            filter = std::make_unique<AnyScalableView<L, H>>(*scalable_view<L>(header_, hasher), header_.record);
+          },
+          hasher_);
+    });
+  }
+  for_each_layout([&]<class L>() {
+    if (L::kind != header_.kind) return;
+    std::visit(
+        [&]<class H>(const H&) {
+          auto view = as<FlatView<L, H>>();
+          assert(view);  // `over` has checked all that this depends on
+          filter = std::make_unique<AnyFlatView<L, H>>(*view, header_.record);
+        },
+        hasher_);
+  });
+  return filter;
+}
+
+// ------------------------------------------------------------------------------------------------------ NewContainer
+
+struct NewContainer::State {
+  TempFile temp;
+  Header header;
+  std::vector<SectionEntry> entries;
+  std::vector<std::byte> start;
+  Mapping mapping;
+};
+
+NewContainer::NewContainer(std::unique_ptr<State> state) noexcept : state_(std::move(state)) {}
+NewContainer::NewContainer(NewContainer&&) noexcept = default;
+NewContainer& NewContainer::operator=(NewContainer&&) noexcept = default;
+NewContainer::~NewContainer() = default;
+
+Result<NewContainer> NewContainer::create(const std::string& path, Header header, std::uint64_t size) {
+  std::vector<SectionEntry> entries = {{.type = 0, .offset = 0, .size = size, .checksum = 0}};
+  auto start = lay_out(path, header, entries);
+  if (!start) return std::move(start).error();
+  auto temp = TempFile::create(path);
+  if (!temp) return std::move(temp).error();
+  const std::uint64_t file_bytes = entries[0].offset + padded(size);
+  if (file_bytes > kMaxMemory) {
+    return Error{Errc::io, path + ": " + number(file_bytes) + " bytes are more than this machine can address"};
+  }
+  // Not a sparse file: a full disk would then be a signal during some insert, instead of an error here.
+  int error = EINTR;
+  while (error == EINTR) error = posix_fallocate(temp->fd(), 0, static_cast<off_t>(file_bytes));
+  if (error != 0) {
+    errno = error;
+    return temp->failed("cannot reserve " + number(file_bytes) + " bytes");
+  }
+  auto mapping = Mapping::of(temp->fd(), file_bytes, Mapping::Access::writable, path);
+  if (!mapping) return std::move(mapping).error();
+  std::unique_ptr<State> state(new State{.temp = *std::move(temp),
+                                         .header = std::move(header),
+                                         .entries = std::move(entries),
+                                         .start = *std::move(start),
+                                         .mapping = *std::move(mapping)});
+  return NewContainer(std::move(state));
+}
+
+std::span<std::byte> NewContainer::section() noexcept {
+  if (state_ == nullptr) return {};
+  return state_->mapping.writable_bytes().subspan(state_->entries[0].offset, state_->entries[0].size);
+}
+
+Result<void> NewContainer::commit(Record record) {
+  assert(state_ != nullptr);
+  // Whatever happens, this is the end of the file: a second commit could only write something else.
+  const auto state = std::move(state_);
+  SectionEntry& entry = state->entries[0];
+  state->mapping.expect(Mapping::Access::sequential);
+  entry.checksum = checksum_of(state->mapping.bytes().subspan(entry.offset, padded(entry.size)));
+  state->header.record = record;
+  seal(state->start, state->header, state->entries);
+  if (auto done = state->temp.write(state->start, 0); !done) return done;
+  return state->temp.publish();  // fsync includes the mapped pages
+}
+
+}  // namespace perhaps

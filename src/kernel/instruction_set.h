@@ -1,0 +1,69 @@
+// The kernels of one instruction set. The first set is the portable reference; every other one must equal it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "perhaps/detail/bits.h"
+#include "perhaps/detail/kernels.h"
+
+namespace perhaps::detail {
+struct QuotientCursor;
+struct QuotientPen;
+}  // namespace perhaps::detail
+namespace perhaps::ribbon {
+template <class Word>
+struct Walk;
+struct Equation;
+class FrontBand;
+class DigestBand;
+class PositionBand;
+struct FrontBands;
+}  // namespace perhaps::ribbon
+
+namespace perhaps::kernel {
+
+// Where 64 digests belong in a cuckoo table: offsets of both buckets behind the head, in bytes (in half bytes where
+// fingerprint_bits is odd), and fingerprints.
+struct CuckooPlaces {
+  alignas(64) std::uint64_t first[64];
+  alignas(64) std::uint64_t second[64];
+  alignas(64) std::uint64_t fingerprint[64];
+};
+
+// What the layouts name, and what only the library calls.
+struct InstructionSet : detail::Kernels {
+  const char* name;
+
+  void (*cuckoo_place)(const CuckooShape&, const std::uint64_t* digests, CuckooPlaces*) noexcept;  // 64 digests
+  std::size_t (*quotient_read)(detail::QuotientCursor&, std::uint64_t* out, std::size_t room) noexcept;
+  bool (*quotient_write)(detail::QuotientPen&, const std::uint64_t* fingerprints, std::size_t count) noexcept;
+  void (*ribbon_walk)(const ribbon::Walk<std::uint64_t>&, std::uint64_t* state) noexcept;
+  void (*ribbon_walk_wide)(const ribbon::Walk<detail::Wide>&, detail::Wide* state) noexcept;
+  void (*ribbon_band_front)(ribbon::FrontBand&) noexcept;
+  void (*ribbon_band_fronts)(const ribbon::FrontBands&) noexcept;
+  void (*ribbon_band_digests)(ribbon::DigestBand&) noexcept;
+  void (*ribbon_band_positions)(ribbon::PositionBand&) noexcept;
+};
+
+// Those that this CPU has, best last. The tests and the bench walk them.
+std::span<const InstructionSet* const> instruction_sets() noexcept;
+// The one in use: the last one, or the one named by PERHAPS_ISA in the environment.
+const InstructionSet& active() noexcept;
+// Makes `set` the one in use, for tests and benchmarks; not while other threads are probing.
+void use(const InstructionSet& set) noexcept;
+
+// What kernels are compiled for. Each family fills its part of a set (dispatch.cc); a family without a form for the
+// target leaves what is there, which is that of the next lower one.
+enum class Target : std::uint8_t { portable, sse4, avx2, avx512, neon };
+void line_kernels(Target target, InstructionSet& set);
+void block_kernels(Target target, InstructionSet& set);
+void counting_kernels(Target target, InstructionSet& set);
+void cuckoo_kernels(Target target, InstructionSet& set);
+void quotient_kernels(Target target, InstructionSet& set);
+void window_kernels(Target target, InstructionSet& set);
+void fuse_kernels(Target target, InstructionSet& set);
+void ribbon_kernels(Target target, InstructionSet& set);
+void ribbon_build_kernels(Target target, InstructionSet& set);
+
+}  // namespace perhaps::kernel
