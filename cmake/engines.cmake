@@ -17,7 +17,8 @@ perhaps_engine(ROCKSDB rocksdb/sst_file_reader.h rocksdb)
 if(TARGET engine_rocksdb)
   # Is it a version that our own filters are for? The header of the plug-in says which.
   include(CheckCXXSourceCompiles)
-  set(CMAKE_REQUIRED_INCLUDES ${ROCKSDB_INCLUDE_DIR} ${PROJECT_SOURCE_DIR}/plugins/rocksdb)
+  set(CMAKE_REQUIRED_INCLUDES ${ROCKSDB_INCLUDE_DIR} ${PROJECT_SOURCE_DIR}/plugins/rocksdb
+      ${PROJECT_SOURCE_DIR}/include)
   set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY)
   check_cxx_source_compiles("#include <perhaps_rocksdb.h>\nstatic_assert(PERHAPS_ROCKSDB_FILTERS);" ROCKSDB_FILTERS)
   unset(CMAKE_REQUIRED_INCLUDES)
