@@ -188,5 +188,66 @@ TEST(ScalableBloom, UnionHoldsBothAndGrowsOn) {
   EXPECT_FALSE(a.merge(ScalableBloom(Growth{}, Hash(1))));
 }
 
+// With any factor above 1 every link is larger than the last, however small the first one: {1.5, first 1} stayed at one
+// key per link, and after 4096 keys there was no link left.
+TEST(ScalableBloom, EveryLinkIsLargerThanTheLast) {
+  for (const double factor : {1 + 0x1p-52, 1.0001, 1.1, 1.5, 1.99, 2.0, 3.7, 1024.0}) {
+    const Growth growth{.factor = factor};
+    for (std::uint64_t keys = 1; keys < std::uint64_t{1} << 62; keys += 1 + keys / 7) {
+      ASSERT_GT(growth.after(keys), keys) << factor;
+      ASSERT_LE(growth.after(keys), std::uint64_t{1} << 62) << factor;
+    }
+  }
+  EXPECT_EQ(Growth{.factor = 1}.after(7), 7u);
+  for (const std::uint64_t first : {1, 2, 3}) {
+    ScalableBloom filter(Growth{.factor = 1.5, .first = first});
+    for (std::uint64_t i = 0; i < 20'000; ++i) filter.insert(i);
+    EXPECT_LE(filter.links().size(), 25u);
+    for (std::uint64_t i = 0; i < 20'000; ++i) ASSERT_TRUE(filter.may_contain(i));
+  }
+}
+
+// As an owner of one table (flat_test): every answer is *perhaps*, keys change nothing, it may be copied and assigned
+// to.
+TYPED_TEST(ScalableOf, MovedFromAnswersPerhaps) {
+  using H = typename TypeParam::hasher_type;
+  const H hasher = hasher_of<H>(3);
+  Scalable<TypeParam> from(Growth{.fpr = 0.01, .first = 20}, hasher);
+  for (std::uint64_t i = 0; i < 500; ++i) from.insert(i);
+  Scalable<TypeParam> to = std::move(from);
+  const auto expect_perhaps = [&](const Scalable<TypeParam>& filter) {
+    for (const std::size_t count : {1u, 63u, 64u, 65u, 1024u, 3000u}) {
+      const auto digests = random_digests(hasher, 9, count);
+      std::vector<std::uint64_t> keys(count);
+      std::vector<std::uint64_t> answers(count / 64 + 1);
+      filter.may_contain(std::span<const Digest<H>>(digests), answers);
+      EXPECT_EQ(count_ones(answers), count);
+      filter.may_contain(std::span<const std::uint64_t>(keys), answers);
+      EXPECT_EQ(count_ones(answers), count);
+      for (const auto d : digests) ASSERT_TRUE(filter.may_contain(d));
+      filter.prefetch(digests[0]);
+    }
+    EXPECT_TRUE(filter.may_contain("a key"));
+    EXPECT_TRUE(filter.hasher() == hasher);
+    EXPECT_EQ(filter.fpr(), 1);
+    EXPECT_EQ(filter.byte_size(), 0u);
+  };
+  expect_perhaps(from);
+  EXPECT_EQ(from.insert(std::uint64_t{7}), Inserted::present);
+  EXPECT_EQ(from.try_insert("a key"), Inserted::present);
+  const auto many = random_digests(hasher, 1, 3000);
+  from.insert(std::span<const Digest<H>>(many));
+  Scalable<TypeParam> copy = from;
+  expect_perhaps(copy);
+  EXPECT_FALSE(copy.merge(to));
+  EXPECT_FALSE(to.merge(copy));
+  expect_perhaps(from);
+  from = std::move(to);
+  expect_perhaps(to);
+  for (std::uint64_t i = 0; i < 500; ++i) EXPECT_TRUE(from.may_contain(i));
+  EXPECT_LT(from.fpr(), 0.01);
+  EXPECT_EQ(from.insert(std::uint64_t{1'000'000}), Inserted::added);
+}
+
 }  // namespace
 }  // namespace perhaps::test

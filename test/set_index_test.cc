@@ -124,6 +124,37 @@ TEST(SetIndex, ComesBackFromAFile) {
   std::filesystem::remove(path);
 }
 
+// As every owner that was moved from: each bit of an answer is *perhaps*, no set is named, and it may be assigned to.
+// It used to look into the memory that its successor has.
+TEST(SetIndex, MovedFromAnswersPerhaps) {
+  Model model({.bits = 997, .probes = 5}, 100);
+  model.add(0, 80);
+  SetIndex& from = model.index;
+  SetIndex to = std::move(from);
+  const auto expect_perhaps = [](const SetIndex& index) {
+    const std::vector<std::uint64_t> digests = {0, 1, UINT64_MAX, Stream{3}.at(1), Stream{3}.at(2)};
+    std::vector<std::uint64_t> answers(digests.size() * index.words());
+    index.may_contain(digests, answers);
+    for (const std::uint64_t word : answers) EXPECT_EQ(word, UINT64_MAX);
+    answers.assign(index.words(), 0);
+    index.may_contain(bytes_of("a key"), answers);
+    for (const std::uint64_t word : answers) EXPECT_EQ(word, UINT64_MAX);
+    for (const std::uint64_t digest : digests) {
+      EXPECT_TRUE(index.any_may_contain(digest));
+      index.prefetch(digest);
+    }
+    EXPECT_TRUE(index.sets().empty());
+  };
+  expect_perhaps(from);
+  const Bloom filter(to.shape().column);
+  EXPECT_FALSE(from.add({"more", 1, filter.bytes()}));
+  EXPECT_FALSE(from.remove("set 1"));
+  EXPECT_FALSE(from.save("never written"));
+  from = std::move(to);
+  expect_perhaps(to);
+  model.check(from);
+}
+
 TEST(SetIndex, RefusesInvalidInput) {
   SetIndex index(BloomShape{.bits = 64, .probes = 2}, Hash());
   const std::vector<std::byte> eight(8);

@@ -60,10 +60,11 @@ struct Growth {
     const double at = static_cast<double>(i) + spread;
     return fpr * spread / (at * (at + 1));
   }
-  // The capacity of a link after one of `keys`.
+  // The capacity of a link after one of `keys`: with any factor above 1 at least one key more, however few they are.
   constexpr std::uint64_t after(std::uint64_t keys) const noexcept {
     const double next = static_cast<double>(keys) * factor;
-    return next < 0x1p62 ? std::max<std::uint64_t>(1, static_cast<std::uint64_t>(next)) : std::uint64_t{1} << 62;
+    if (next >= 0x1p62) return std::uint64_t{1} << 62;
+    return std::max(static_cast<std::uint64_t>(next), factor > 1 ? keys + 1 : keys);
   }
   constexpr bool valid() const noexcept {
     return fpr > 0 && fpr < 1 && factor >= 1 && factor <= 1024 && spread >= 0x1p-10 && spread <= 0x1p10 && first >= 1;
@@ -84,8 +85,9 @@ struct ScalableShape {
   Growth growth;
   std::vector<Entry> links;  // oldest first
 
-  // 1 - prod (1 - fpr of a link), by the models of the links.
+  // 1 - prod (1 - fpr of a link), by the models of the links. Without links it was moved from: 1.
   double fpr() const {
+    if (links.empty()) return 1;
     double none = 0;
     for (const Entry& link : links) none += std::log1p(-std::min(link.shape.fpr(double(link.keys)), 1 - 0x1p-53));
     return -std::expm1(none);
@@ -153,7 +155,7 @@ class ScalableProbes {
   static constexpr std::string_view family = "scalable";
   static constexpr Kind kind = Kind::scalable;
 
-  H hasher() const noexcept { return links_.back().hasher(); }
+  H hasher() const noexcept { return hasher_; }
   const Shape& shape() const noexcept { return shape_; }
   std::vector<std::uint64_t> numbers() const { return shape_.numbers(L::kind); }
   std::uint64_t keys() const noexcept { return shape_.keys(); }
@@ -168,7 +170,10 @@ class ScalableProbes {
   std::span<const FlatView<L, H>> links() const noexcept { return links_; }
 
   bool may_contain(digest d) const noexcept {
-    return std::any_of(links_.rbegin(), links_.rend(), [d](const auto& link) { return link.may_contain(d); });
+    for (std::size_t i = links_.size(); i-- > 0;) {
+      if (links_[i].may_contain(d)) return true;
+    }
+    return moved_from();
   }
   // REQUIRES: batch.size() <= kBatch
   std::uint64_t may_contain(std::span<const digest> batch) const noexcept {
@@ -202,17 +207,26 @@ class ScalableProbes {
  protected:
   static constexpr std::size_t kColumn = 1024;
 
-  ScalableProbes() = default;
+  explicit ScalableProbes(H hasher) noexcept : hasher_(hasher) {}
   ~ScalableProbes() = default;
   ScalableProbes(ScalableProbes&&) noexcept = default;
   ScalableProbes& operator=(ScalableProbes&&) noexcept = default;
   ScalableProbes(const ScalableProbes&) = default;
   ScalableProbes& operator=(const ScalableProbes&) = default;
 
+  // It has no links then, and never otherwise.
+  bool moved_from() const noexcept { return links_.empty(); }
+
   // At most kColumn digests. Each link gets one batch call, with the keys that no newer link claimed, so that its
   // memory is prefetched ahead of the probes.
   void query(std::span<const digest> column, std::uint64_t* answers) const noexcept {
-    links_.back().may_contain(column, std::span(answers, column.size() / kBatch + 1).first((column.size() + 63) / 64));
+    const std::span words(answers, (column.size() + kBatch - 1) / kBatch);
+    if (moved_from()) {
+      std::fill(words.begin(), words.end(), ~std::uint64_t{0});
+      if (column.size() % kBatch != 0) words.back() >>= kBatch - column.size() % kBatch;
+      return;
+    }
+    links_.back().may_contain(column, words);
     if (links_.size() == 1) return;
     std::array<digest, kColumn> left;
     std::array<std::uint16_t, kColumn> place;
@@ -249,6 +263,7 @@ class ScalableProbes {
 
   Shape shape_;
   std::vector<FlatView<L, H>> links_;
+  [[no_unique_address]] H hasher_;
 };
 
 // Borrows the bytes of every link: the sections of a file.
@@ -263,7 +278,7 @@ class BasicScalableView : public ScalableProbes<L, H> {
       return Error{Errc::truncated, "scalable: " + std::to_string(shape.links.size()) + " links in " +
                                         std::to_string(tables.size()) + " sections"};
     }
-    BasicScalableView out;
+    BasicScalableView out(hasher);
     for (std::size_t i = 0; i < tables.size(); ++i) {
       auto link = FlatView<L, H>::over(tables[i], shape.links[i].shape, hasher);
       if (!link) return std::move(link).error();
@@ -274,10 +289,11 @@ class BasicScalableView : public ScalableProbes<L, H> {
   }
 
  private:
-  BasicScalableView() = default;
+  using ScalableProbes<L, H>::ScalableProbes;
 };
 
-// `F` is a Bloom filter of ours: LineBloom, Bloom, BlockBloom or one of them under another hasher.
+// `F` is a Bloom filter of ours: LineBloom, Bloom, BlockBloom or one of them under another hasher. Moved from, it
+// answers *perhaps* to every key, as a Flat does, takes keys without changing, and may be assigned to.
 template <class F>
 class Scalable : public ScalableProbes<typename F::layout, typename F::hasher_type> {
   using L = typename F::layout;
@@ -289,11 +305,12 @@ class Scalable : public ScalableProbes<typename F::layout, typename F::hasher_ty
   using typename Base::digest;
   using typename Base::Shape;
 
-  // This and every insert may throw std::bad_alloc; the chain is then unchanged.
-  explicit Scalable(const Growth& growth = {}, H hasher = H{}) {
+  // This and every insert may throw std::bad_alloc; the chain is then unchanged. So does an insert for which a 4097th
+  // link would be needed: with a factor of 1 that is after 4096 * first keys.
+  explicit Scalable(const Growth& growth = {}, H hasher = H{}) : Base(hasher) {
     assert(growth.valid());
     this->shape_.growth = growth;
-    grow(growth.first, hasher);
+    grow(growth.first);
   }
   // A copy of what a view sees.
   explicit Scalable(const View& other) : Scalable(static_cast<const Base&>(other)) {}
@@ -308,7 +325,7 @@ class Scalable : public ScalableProbes<typename F::layout, typename F::hasher_ty
 
   // `present`: it looked present in some link, and was not put in again.
   Inserted insert(digest d) {
-    if (this->may_contain(d)) return Inserted::present;
+    if (this->may_contain(d)) return Inserted::present;  // so also if it was moved from
     if (is_full()) grow_next();
     put(std::span(&d, 1));
     return Inserted::added;
@@ -347,9 +364,12 @@ class Scalable : public ScalableProbes<typename F::layout, typename F::hasher_ty
   }
 
   // Copies the links of `other` in front of its own: no key is lost, and the rates add up. Growth goes on as before.
+  // If it throws std::bad_alloc, nothing has changed.
   Result<void> merge(const Base& other) {
     if (!(this->hasher() == other.hasher()))
       return Error{Errc::mismatch, "scalable: the filters hash with different seeds or keys"};
+    if (this->links_.empty() || other.links().empty())
+      return Error{Errc::mismatch, "scalable: a filter that was moved from cannot be merged"};
     if (this->links_.size() + other.links().size() > Shape::kMaxLinks)
       return Error{Errc::unsupported, "scalable: more than 4096 links"};
     Scalable copy(other);
@@ -365,7 +385,7 @@ class Scalable : public ScalableProbes<typename F::layout, typename F::hasher_ty
   }
 
  private:
-  explicit Scalable(const Base& other) {
+  explicit Scalable(const Base& other) : Base(other.hasher()) {
     for (const auto& link : other.links()) {
       filters_.push_back(std::make_unique<F>(link));
       this->links_.push_back(filters_.back()->view());
@@ -374,14 +394,14 @@ class Scalable : public ScalableProbes<typename F::layout, typename F::hasher_ty
   }
 
   bool is_full() const noexcept { return this->shape_.links.back().keys >= this->shape_.links.back().capacity; }
-  void grow_next() { grow(this->shape_.growth.after(this->shape_.links.back().capacity), this->hasher()); }
+  void grow_next() { grow(this->shape_.growth.after(this->shape_.links.back().capacity)); }
 
-  void grow(std::uint64_t capacity, H hasher) {
+  void grow(std::uint64_t capacity) {
     auto& links = this->shape_.links;
     if (links.size() == Shape::kMaxLinks) throw std::bad_alloc();
     const double share = this->shape_.growth.share(links.size());
     const auto shape = L::Shape::for_keys({.keys = capacity, .fpr = share});
-    auto filter = std::make_unique<F>(shape, hasher);
+    auto filter = std::make_unique<F>(shape, this->hasher());
     links.reserve(links.size() + 1);
     this->links_.reserve(links.size() + 1);
     filters_.reserve(links.size() + 1);

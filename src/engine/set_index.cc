@@ -81,6 +81,8 @@ std::uint64_t word_at(Bytes bits, std::uint64_t byte) noexcept {
   return detail::little_endian(word);
 }
 
+Error moved_from() { return Error{Errc::bad_parameter, "sets: the index was moved from"}; }
+
 }  // namespace
 
 bool SetIndexShape::valid() const noexcept {
@@ -122,6 +124,10 @@ void SetIndexProbes::may_contain(Bytes key, std::span<std::uint64_t> answers) co
 void SetIndexProbes::may_contain(std::span<const std::uint64_t> digests,
                                  std::span<std::uint64_t> answers) const noexcept {
   assert(answers.size() >= digests.size() * words());
+  if (table_ == nullptr) {
+    std::fill_n(answers.begin(), digests.size() * words(), ~std::uint64_t{0});
+    return;
+  }
   constexpr std::size_t kAhead = 4;  // keys of some 7 rows each under way
   std::array<Rows, kAhead> ring;
   for (std::size_t i = 0; i < digests.size() + kAhead; ++i) {
@@ -134,6 +140,7 @@ void SetIndexProbes::may_contain(std::span<const std::uint64_t> digests,
 }
 
 bool SetIndexProbes::any_may_contain(std::uint64_t digest) const noexcept {
+  if (table_ == nullptr) return true;
   Rows rows;
   rows.find(shape_, digest);
   for (std::uint64_t word = 0; word < words(); ++word) {
@@ -145,6 +152,7 @@ bool SetIndexProbes::any_may_contain(std::uint64_t digest) const noexcept {
 }
 
 void SetIndexProbes::prefetch(std::uint64_t digest) const noexcept {
+  if (table_ == nullptr) return;
   Rows rows;
   rows.find(shape_, digest);
   rows.prefetch(shape_, table_);
@@ -221,7 +229,9 @@ SetIndex::SetIndex(BloomShape column, const AnyHasher& hasher) : SetIndexProbes(
   widen(64);
 }
 
-SetIndex::SetIndex(const SetIndexView& other) : SetIndexProbes(other), memory_(shape_.bytes()) {
+SetIndex::SetIndex(const SetIndexView& other) : SetIndexProbes(other) {
+  if (table_ == nullptr) return;
+  memory_ = Memory(shape_.bytes());
   std::memcpy(memory_.data(), table_, shape_.bytes());
   table_ = memory_.data();
 }
@@ -240,6 +250,7 @@ void SetIndex::widen(std::uint64_t slots) {
 }
 
 Result<void> SetIndex::add(std::span<const Column> columns) {
+  if (table_ == nullptr) return moved_from();
   std::set<std::string_view> names;
   for (const Set& set : sets_) {
     if (!set.name.empty()) names.insert(set.name);
@@ -257,6 +268,10 @@ Result<void> SetIndex::add(std::span<const Column> columns) {
                                        std::to_string(shape_.column.bytes())};
     }
   }
+  // Whatever takes memory comes before the first change.
+  std::vector<Set> named;
+  named.reserve(columns.size());
+  for (const Column& column : columns) named.push_back({column.name, column.keys});
   if (names.size() > kMaxSlots) return Error{Errc::full, "sets: more than " + std::to_string(kMaxSlots)};
   if (names.size() > shape_.slots) {
     SetIndexShape wider = shape_;
@@ -272,8 +287,8 @@ Result<void> SetIndex::add(std::span<const Column> columns) {
     for (std::size_t i = 0; i < 64 && next < columns.size(); ++i) {
       Set& set = sets_[word * 64 + i];
       if (!set.name.empty()) continue;
+      set = std::move(named[next]);
       in[i] = &columns[next++];
-      set = {in[i]->name, in[i]->keys};
       any = true;
     }
     if (!any) continue;
@@ -302,6 +317,7 @@ bool SetIndex::remove(std::string_view name) {
 }
 
 Result<void> SetIndex::save(const std::string& path) const {
+  if (table_ == nullptr) return moved_from();
   const std::vector<std::byte> directory = names();
   Header h = header();
   h.sections = {{.type = 0, .bytes = memory_.bytes().first(shape_.bytes())}, {.type = 1, .bytes = directory}};

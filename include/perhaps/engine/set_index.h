@@ -25,6 +25,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "perhaps/any_filter.h"
@@ -50,7 +51,8 @@ struct SetIndexShape {
   friend bool operator==(const SetIndexShape&, const SetIndexShape&) = default;
 };
 
-// The queries. Only the two classes below derive from it.
+// The queries. Only the two classes below derive from it. Moved from, either names no sets and answers *perhaps* in
+// every bit, refuses to be changed or saved, and may be assigned to.
 class SetIndexProbes {
  public:
   // One column of the matrix.
@@ -89,13 +91,23 @@ class SetIndexProbes {
   ~SetIndexProbes() = default;
   SetIndexProbes(const SetIndexProbes&) = default;
   SetIndexProbes& operator=(const SetIndexProbes&) = default;
-  SetIndexProbes(SetIndexProbes&&) = default;
-  SetIndexProbes& operator=(SetIndexProbes&&) = default;
+  SetIndexProbes(SetIndexProbes&& other) noexcept
+      : shape_(other.shape_),
+        hasher_(other.hasher_),
+        sets_(std::move(other.sets_)),
+        table_(std::exchange(other.table_, nullptr)) {}
+  SetIndexProbes& operator=(SetIndexProbes&& other) noexcept {
+    shape_ = other.shape_;
+    hasher_ = other.hasher_;
+    sets_ = std::move(other.sets_);
+    table_ = std::exchange(other.table_, nullptr);
+    return *this;
+  }
 
   SetIndexShape shape_;
   AnyHasher hasher_;
   std::vector<Set> sets_;
-  const std::byte* table_ = nullptr;
+  const std::byte* table_ = nullptr;  // none: it was moved from
 };
 
 // Borrows the matrix of a file, which must outlive it.
