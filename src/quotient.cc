@@ -77,6 +77,12 @@ void merge_ascending(std::span<const std::uint64_t> a, std::span<const std::uint
 }
 
 Error contradiction() { return Error{Errc::bad_parameter, "quotient: the table contradicts itself"}; }
+Error piled_up() { return Error{Errc::full, "quotient: equal fingerprints pile up past the end of the table"}; }
+
+// Why a writer did not take what was read from a table: sound tables are never to blame.
+Error not_written(const QuotientShape& shape, const std::byte* table) {
+  return QuotientLayout::verify(shape, {table, static_cast<std::size_t>(shape.bytes())}) ? piled_up() : contradiction();
+}
 
 std::string decimal(double x) {
   char text[32];
@@ -220,7 +226,10 @@ Result<void> QuotientLayout::merge(const Shape& a, const std::byte* table_a, con
       rest->drop(rest->size());
     }
   }
-  if (!good || !writer.finish() || QuotientLayout::keys(shape, into) != keys) return contradiction();
+  if (!good || !writer.finish() || QuotientLayout::keys(shape, into) != keys) {
+    Error reason = not_written(a, table_a);
+    return reason.code == Errc::full ? not_written(b, table_b) : std::move(reason);
+  }
   return {};
 }
 
@@ -247,9 +256,9 @@ Result<void> QuotientLayout::resize(const Shape& from, const std::byte* table, c
   std::array<std::uint64_t, 512> some;
   for (std::size_t n = reader.read(some); n != 0; n = reader.read(some)) {
     for (std::size_t i = 0; i < n; ++i) some[i] >>= drop;
-    if (!writer.append(std::span(some).first(n))) return contradiction();
+    if (!writer.append(std::span(some).first(n))) return not_written(from, table);
   }
-  if (!writer.finish() || QuotientLayout::keys(shape, into) != keys) return contradiction();
+  if (!writer.finish() || QuotientLayout::keys(shape, into) != keys) return not_written(from, table);
   return {};
 }
 
@@ -260,9 +269,7 @@ Result<void> QuotientLayout::build(const Shape& shape, std::byte* into, std::vec
   }
   std::sort(fingerprints.begin(), fingerprints.end());
   QuotientWriter writer(shape, into);
-  if (!writer.append(fingerprints) || !writer.finish()) {
-    return Error{Errc::mismatch, "quotient: equal fingerprints pile up past the end of the table"};
-  }
+  if (!writer.append(fingerprints) || !writer.finish()) return piled_up();
   return {};
 }
 

@@ -4,6 +4,7 @@
 // bytes and a full verification with the model; seeds are fixed and printed on failure.
 #include "perhaps/quotient.h"
 
+#include "perhaps/any_filter.h"
 #include "support/quotient.h"
 #include "support/statistics.h"
 
@@ -242,6 +243,81 @@ TEST(Quotient, MergeRefusesWhatDoesNotFit) {
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().detail.find("FPR"), std::string::npos) << refused.error().detail;
   EXPECT_EQ(merge(small.view(), small.view(), small.shape()).error().code, Errc::mismatch);
+}
+
+// Copies of the last fingerprints need the spare slots at the end of the table. If both have many, the merger needs
+// more than there are: then it takes a shape with more of them, and if there is none, says what is the matter. It used
+// to say that a table contradicts itself.
+TEST(Quotient, MergeOfCopiesAtTheEnd) {
+  const auto with_copies = [](QuotientShape shape, std::uint64_t fingerprint, std::uint64_t copies) {
+    Quotient filter(shape);
+    for (std::uint64_t i = 0; i < copies; ++i) {
+      EXPECT_NE(detail::kernels().quotient_insert_one(shape, filter.writable_bytes().data(), fingerprint),
+                Inserted::full);
+    }
+    return filter;
+  };
+  const auto listed = [](const Quotient& filter) {
+    std::vector<std::uint64_t> all;
+    for_each_fingerprint(filter.view(), [&](std::uint64_t f) { all.push_back(f); });
+    return all;
+  };
+  std::uint64_t grown = 0;
+  std::uint64_t full = 0;
+  for (const std::uint64_t buckets : {8, 64, 70, 200, 1024, 20'000}) {
+    const QuotientShape shape{.buckets = buckets, .remainder_bits = 9};
+    for (const std::uint64_t copies : {7, 40, 60, 100, 130, 200, 300}) {
+      for (const std::uint64_t before_end : {1, 2, 700, 3000}) {
+        if (copies > shape.capacity() || before_end > shape.fingerprints()) continue;
+        if (copies > shape.slots() - buckets) continue;
+        const auto a = with_copies(shape, shape.fingerprints() - before_end, copies);
+        const auto b = with_copies(shape, shape.fingerprints() - 1, copies);
+        auto expected = listed(a);
+        const auto more = listed(b);
+        expected.insert(expected.end(), more.begin(), more.end());
+        std::sort(expected.begin(), expected.end());
+        const auto both = merge(a.view(), b.view());
+        if (both) {
+          EXPECT_EQ(listed(*both), expected);
+          EXPECT_TRUE(QuotientLayout::verify(both->shape(), both->bytes()));
+          grown += both->shape().spare() > shape.spare();
+        } else {
+          EXPECT_EQ(both.error().code, Errc::full) << both.error().detail;
+          EXPECT_NE(both.error().detail.find("pile up"), std::string::npos) << both.error().detail;
+          EXPECT_GT(2 * copies, QuotientShape::kMaxSpare);
+          ++full;
+        }
+        // A table that is given, and has too few.
+        const auto larger = shape.grown_for(2 * copies);
+        if (!larger) continue;
+        const auto given = merge(a.view(), b.view(), *larger);
+        if (given) {
+          EXPECT_EQ(listed(*given), expected);
+        }
+        if (!given) {
+          EXPECT_EQ(given.error().code, Errc::full) << given.error().detail;
+        }
+      }
+    }
+  }
+  EXPECT_GT(grown, 0u);
+  EXPECT_GT(full, 0u);
+}
+
+// At run time a quotient filter grows when it is full. Copies of a key at the end fill the spare slots, not the table:
+// it must not grow without end.
+TEST(Quotient, CopiesAtTheEndDoNotGrowItWithoutEnd) {
+  const QuotientShape shape = QuotientShape::for_keys({.keys = 1000, .fpr = 1e-6});
+  std::uint64_t last = 0;
+  while (QuotientLayout::fingerprint_of(shape, Hash()(last).value) >> shape.width() != shape.buckets - 1) ++last;
+  auto filter = make_any(Kind::quotient, {.keys = 1000, .fpr = 1e-6}, Hash());
+  ASSERT_TRUE(filter);
+  const std::vector<std::uint64_t> copies(2000, Hash()(last).value);
+  const std::size_t inserted = (*filter)->insert_digests(copies);
+  EXPECT_GE(inserted, QuotientShape::kMaxSpare);
+  EXPECT_LT(inserted, copies.size());
+  EXPECT_LT((*filter)->byte_size(), 300'000u);
+  EXPECT_NE((*filter)->digests()->may_contain(std::span(copies).first(1)), 0u);
 }
 
 TEST(Quotient, ResizeKeepsEverything) {

@@ -266,7 +266,8 @@ void for_each_fingerprint(FlatView<QuotientLayout, H> filter, Use use) {
 }
 
 // All that is in either; what is in both is in twice. Linear and sequential: two readers, one writer. The shapes may
-// differ as long as buckets * 2^width does not. Into `shape`, or the smallest of that kind that holds both.
+// differ as long as buckets * 2^width does not. Into `shape`, or the smallest of that kind that holds both. Errc::full:
+// more copies of the last fingerprints than the spare slots at the end can take.
 template <Hasher H>
 Result<BasicQuotient<H>> merge(FlatView<QuotientLayout, H> a, std::type_identity_t<FlatView<QuotientLayout, H>> b,
                                QuotientShape shape) {
@@ -282,7 +283,14 @@ template <Hasher H>
 Result<BasicQuotient<H>> merge(FlatView<QuotientLayout, H> a, std::type_identity_t<FlatView<QuotientLayout, H>> b) {
   auto shape = QuotientLayout::union_shape(a.shape(), a.keys(), b.shape(), b.keys());
   if (!shape) return std::move(shape).error();
-  return merge(a, b, *shape);
+  for (;;) {
+    auto both = merge(a, b, *shape);
+    if (both || both.error().code != Errc::full) return both;
+    // Copies at the end: only more spare slots help.
+    auto larger = shape->with_more_spare();
+    if (!larger) return both;
+    shape = *larger;
+  }
 }
 
 // The same fingerprints, or their upper bits, in another shape: larger or smaller.

@@ -252,6 +252,12 @@ class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
   bool grow() requires GrowingLayout<L, H> {
     auto shape = this->held_.shape().grown_for(this->held_.shape().capacity() + 1);
     if (!shape) return false;
+    // Full before its capacity: copies of one key pile up at the end, and a larger table takes no more of them.
+    if (this->held_.keys() < this->held_.shape().capacity()) {
+      const auto roomier = this->held_.shape().with_more_spare();
+      if (!roomier) return false;
+      shape = *roomier;
+    }
     auto larger = resize(this->held_.view(), *shape);
     if (!larger) return false;
     this->record_.capacity = shape->capacity();

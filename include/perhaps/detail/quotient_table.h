@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct QuotientShape {
   static constexpr std::uint32_t kMaxRemainderBits = 48;
   static constexpr std::uint32_t kMaxSlotBits = 56;  // a slot, wherever it begins in a byte, is in one 8-byte load
   static constexpr std::uint64_t kHeadBytes = 64;
+  static constexpr std::uint64_t kMaxSpare = 320;
 
   std::uint64_t buckets = 1;         // 1 or more, any number, as long as fingerprints() <= 2^63
   std::uint32_t remainder_bits = 8;  // 1 to kMaxRemainderBits
@@ -35,6 +37,16 @@ struct QuotientShape {
   // The same fingerprints in 2^k times the buckets, for the smallest k that holds `keys`; refused if no remainder bit
   // would be left.
   PERHAPS_API Result<QuotientShape> grown_for(std::uint64_t keys) const;
+  // The same with more spare slots at the end; nothing if there are no more to be had.
+  constexpr std::optional<QuotientShape> with_more_spare() const noexcept {
+    QuotientShape shape = *this;
+    while (shape.spare() <= spare()) {
+      if (shape.remainder_bits == 1 || spare() == kMaxSpare) return std::nullopt;
+      shape.buckets *= 2;
+      --shape.remainder_bits;
+    }
+    return shape;
+  }
 
   constexpr std::uint64_t capacity() const noexcept {
     return std::max<std::uint64_t>(buckets / 20 * 19 + buckets % 20 * 19 / 20, 1);
@@ -44,7 +56,7 @@ struct QuotientShape {
   constexpr std::uint64_t block_bytes() const noexcept { return 8 * std::uint64_t{width()} + 17; }
   constexpr std::uint64_t spare() const noexcept {
     const auto steps = static_cast<std::uint64_t>(std::bit_width((buckets + 63) / 64) + 1) / 2;
-    return std::min(buckets, 64 * std::min<std::uint64_t>(steps, 5));
+    return std::min(buckets, std::min(64 * steps, kMaxSpare));
   }
   constexpr std::uint64_t blocks() const noexcept { return (buckets + spare() + 63) / 64; }
   constexpr std::uint64_t slots() const noexcept { return blocks() * 64; }
