@@ -12,6 +12,7 @@
 #include <numeric>
 #include <thread>
 
+#include "build/lane.h"
 #include "build/sort.h"
 #include "perhaps/static.h"
 #include "support/keys.h"
@@ -147,6 +148,25 @@ TEST(Build, DigestsThatAreNotSpread) {
   expect_exact(digests, {}, 10'000, false);
   expect_exact(Digests(n, 5), {}, 10'000, false);
   expect_exact(Digests(n, UINT64_MAX), {.memory = 1}, 10'000, true);
+}
+
+// More than 2^32 digests spilled at once, as a lane of 64 GiB does: where each bucket begins does not wrap.
+TEST(Build, ARunOfMoreThan32BitsOfDigests) {
+  std::vector<std::uint64_t> sizes(build::kBuckets);
+  std::uint64_t sum = 0;
+  for (std::size_t b = 0; b < sizes.size(); ++b) {
+    sizes[b] = (b == 5 ? std::uint64_t{1} << 33 : std::uint64_t{1} << 21) + b * 1001;
+    sum += sizes[b];
+  }
+  build::SpilledRun run(sizes);
+  run.put_at(4096);
+  EXPECT_EQ(run.digests(), sum);
+  std::uint64_t at = 4096;
+  for (std::size_t b = 0; b < sizes.size(); at += sizes[b++] * 8) {
+    ASSERT_EQ(run.at(b), at);
+    ASSERT_EQ(run.size(b), sizes[b]);
+  }
+  EXPECT_GT(at, std::uint64_t{1} << 36);
 }
 
 TEST(Build, SortsWhateverItIsGiven) {

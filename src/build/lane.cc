@@ -91,18 +91,16 @@ Result<void> BucketLane::deal(std::span<const std::uint64_t> digests, SpillFile&
 }
 
 Result<void> BucketLane::spill(SpillFile& file) {
-  Run run;
-  run.starts.assign(kBuckets + 1, 0);
+  std::vector<std::uint64_t> sizes(kBuckets, 0);
   for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
-    std::uint64_t size = 0;
-    each_chunk(bucket, [&](const std::uint64_t*, std::size_t count) { size += count; });
-    run.starts[bucket + 1] = run.starts[bucket] + static_cast<std::uint32_t>(size);
+    each_chunk(bucket, [&](const std::uint64_t*, std::size_t count) { sizes[bucket] += count; });
   }
-  run.at = file.extend(run.starts.back());
+  SpilledRun run(sizes);
+  run.put_at(file.extend(run.digests()));
   // Through a small buffer: a chunk is too little for a write, and a copy of all would take the memory again.
   std::vector<std::uint64_t> buffer;
   buffer.reserve(kWrite);
-  std::uint64_t at = run.at;
+  std::uint64_t at = run.at(0);
   Result<void> result;
   const auto flush = [&] {
     if (result) result = file.write(at, buffer);
@@ -127,7 +125,7 @@ std::uint64_t BucketLane::bucket_size(std::size_t bucket) const noexcept {
   if (is_loose()) return 0;
   std::uint64_t size = 0;
   each_chunk(bucket, [&](const std::uint64_t*, std::size_t count) { size += count; });
-  for (const Run& run : runs_) size += run.starts[bucket + 1] - run.starts[bucket];
+  for (const SpilledRun& run : runs_) size += run.size(bucket);
   return size;
 }
 
@@ -137,9 +135,9 @@ Result<std::uint64_t*> BucketLane::read(std::size_t bucket, const SpillFile& fil
     std::memcpy(out, digests, count * 8);
     out += count;
   });
-  for (const Run& run : runs_) {
-    const std::size_t size = run.starts[bucket + 1] - run.starts[bucket];
-    if (auto done = file.read(run.at + std::uint64_t{run.starts[bucket]} * 8, {out, size}); !done) {
+  for (const SpilledRun& run : runs_) {
+    const auto size = static_cast<std::size_t>(run.size(bucket));
+    if (auto done = file.read(run.at(bucket), {out, size}); !done) {
       return std::move(done).error();
     }
     out += size;

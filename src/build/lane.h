@@ -19,6 +19,24 @@ namespace perhaps::build {
 constexpr unsigned kBucketBits = 12;
 constexpr std::size_t kBuckets = std::size_t{1} << kBucketBits;
 
+// One spill: all buckets of a lane one after the other. 64 bits, because a lane may have more than 32 GiB of digests.
+class SpilledRun {
+ public:
+  // REQUIRES: sizes.size() == kBuckets; in digests
+  explicit SpilledRun(std::span<const std::uint64_t> sizes) : starts_(kBuckets + 1, 0) {
+    for (std::size_t b = 0; b < kBuckets; ++b) starts_[b + 1] = starts_[b] + sizes[b];
+  }
+  std::uint64_t digests() const noexcept { return starts_.back(); }
+  std::uint64_t size(std::size_t bucket) const noexcept { return starts_[bucket + 1] - starts_[bucket]; }
+  // Where the bucket is in the file, in bytes.
+  std::uint64_t at(std::size_t bucket) const noexcept { return begin_ + starts_[bucket] * 8; }
+  void put_at(std::uint64_t begin) noexcept { begin_ = begin; }
+
+ private:
+  std::uint64_t begin_ = 0;
+  std::vector<std::uint64_t> starts_;  // digests before each bucket
+};
+
 class BucketLane {
  public:
   // `memory`: bytes that this lane may keep before it spills; 0: no limit.
@@ -49,12 +67,6 @@ class BucketLane {
     std::uint64_t* digests() noexcept { return reinterpret_cast<std::uint64_t*>(this + 1); }
     const std::uint64_t* digests() const noexcept { return reinterpret_cast<const std::uint64_t*>(this + 1); }
   };
-  // One spill: all buckets of the lane one after the other; starts[b] digests lie before bucket b.
-  struct Run {
-    std::uint64_t at;
-    std::vector<std::uint32_t> starts;
-  };
-
   // use(digests, count) for each chunk of a bucket.
   template <class Use>
   void each_chunk(std::size_t bucket, Use use) const;
@@ -74,7 +86,7 @@ class BucketLane {
   std::vector<std::unique_ptr<std::byte[]>> blocks_;  // of block_bytes() each
   std::size_t block_ = 0;                             // the one that chunks are cut from
   std::uint64_t block_used_ = 0;
-  std::vector<Run> runs_;
+  std::vector<SpilledRun> runs_;
 };
 
 }  // namespace perhaps::build
