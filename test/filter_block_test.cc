@@ -281,5 +281,55 @@ TEST(FilterBlock, OneDigestServesManyTables) {
   }
 }
 
+// Every family, full and per block, with as many keys as a data block has: no piece makes no sense. A cuckoo filter of
+// fewer than 42 keys did, and the block was called damaged.
+TEST(FilterBlock, FewKeysAreNoDamageInAnyFamily) {
+  for (const Family& family : families()) {
+    if (!can_pack(family.kind)) continue;
+    for (std::size_t count = 1; count <= 70; ++count) {
+      for (const FilterMode mode : {FilterMode::full, FilterMode::per_block}) {
+        FilterBlockBuilder builder({.mode = mode, .family = family.kind});
+        for (std::size_t i = 0; i < count; ++i) builder.add("key " + std::to_string(i));
+        if (mode == FilterMode::per_block) builder.next_block();
+        const auto block = builder.finish();
+        const FilterBlock filter = FilterBlock::over(block);
+        ASSERT_EQ(filter.damage(), "") << family.name << ", " << count << " keys";
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < 200; ++i) {
+          const std::string key = "key " + std::to_string(i);
+          const bool perhaps =
+              mode == FilterMode::full ? filter.may_contain(bytes_of(key)) : filter.may_contain(0, bytes_of(key));
+          if (i < count) {
+            ASSERT_TRUE(perhaps) << family.name;
+          }
+          wrong += i >= count && perhaps;
+        }
+        ASSERT_LT(wrong, 200 - count) << family.name << ", " << count << " keys";
+      }
+    }
+  }
+}
+
+// Moved from, as every owner: *perhaps*, in memory and lazy.
+TEST(FilterBlock, MovedFromAnswersPerhaps) {
+  const auto keys = table_of(3, 500);
+  for (const FilterMode mode : {FilterMode::full, FilterMode::partitioned, FilterMode::per_block}) {
+    Disk disk{build({.mode = mode, .prefix = Extractor::delimiter('/')}, keys)};
+    for (const bool lazy : {false, true}) {
+      FilterBlock from = lazy ? disk.open() : FilterBlock::over(disk.block);
+      const FilterBlock to = std::move(from);
+      const std::vector<Bytes> some = {bytes_of("absent"), bytes_of("u1/absent"), bytes_of("")};
+      EXPECT_EQ(from.may_contain(some), 7u);
+      for (const Bytes key : some) {
+        EXPECT_TRUE(from.may_contain(key));
+        EXPECT_TRUE(from.may_contain(0, key));
+        EXPECT_TRUE(from.may_contain_prefix(key));
+        EXPECT_TRUE(from.may_contain_prefix(0, key));
+        from.prefetch(key, from.digest_of(key));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace perhaps

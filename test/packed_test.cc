@@ -72,6 +72,26 @@ TEST(Packed, EveryFamily) {
   EXPECT_FALSE(can_pack(Kind{77}));
 }
 
+// Few keys: where the head of a family is more than the bits there are, a dense filter takes its place. At 10 bits a
+// cuckoo filter of fewer than 42 keys used to answer *perhaps* to everything, and a filter block called it damaged.
+TEST(Packed, FewKeysAreWorthAFilterInEveryFamily) {
+  for (const Family& family : families()) {
+    if (!can_pack(family.kind)) continue;
+    for (std::size_t count = 1; count <= 130; ++count) {
+      for (const double bits : {4.0, 8.0, 10.0, 12.0, 20.0}) {
+        const auto digests = digests_of(count, count);
+        const auto packed = pack(family.kind, digests, bits);
+        const PackedView view = PackedView::over(packed);
+        ASSERT_TRUE(view.usable()) << family.name << ", " << count << " keys, " << bits << " bits";
+        for (const std::uint64_t digest : digests) ASSERT_TRUE(view.may_contain(digest)) << family.name;
+        std::uint64_t wrong = 0;
+        for (const std::uint64_t digest : digests_of(777, 300)) wrong += view.may_contain(digest);
+        ASSERT_LT(wrong, 300u) << family.name << ", " << count << " keys, " << bits << " bits";
+      }
+    }
+  }
+}
+
 // 3000 filters of each size, 1000 absent digests each: n = 3e6, z = 5.
 TEST(Packed, DenseFiltersKeepTheirRate) {
   for (const std::size_t count : {1u, 2u, 5u, 18u, 36u, 50u, 64u}) {

@@ -116,10 +116,25 @@ FilterBlockBuilder::FilterBlockBuilder(FilterBlockOptions options) : options_(st
   piece_keys_ = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(keys));
 }
 
+// A step that throws may have lost keys.
+template <class Step>
+void FilterBlockBuilder::guarded(Step step) {
+  try {
+    step();
+  } catch (...) {
+    sound_ = false;
+    throw;
+  }
+}
+
 void FilterBlockBuilder::add(Bytes user_key) {
+  guarded([&] { take(user_key); });
+}
+
+void FilterBlockBuilder::take(Bytes user_key) {
   if (any_ && equal(last_, user_key)) return;
   if (options_.mode == FilterMode::partitioned) {
-    ordered_ &= !any_ || less(last_, user_key);
+    sound_ &= !any_ || less(last_, user_key);
     if (digests_.size() >= piece_keys_) {
       end_piece();
       const Bytes first = separator(last_, user_key);
@@ -139,7 +154,7 @@ void FilterBlockBuilder::add(Bytes user_key) {
 
 void FilterBlockBuilder::end_piece() {
   const std::vector<std::byte> packed =
-      ordered_ ? pack(options_.family, std::move(digests_), options_.bits_per_key) : std::vector<std::byte>(1);
+      sound_ ? pack(options_.family, std::move(digests_), options_.bits_per_key) : std::vector<std::byte>(1);
   digests_ = {};
   std::array<std::byte, kSumBytes> sum;
   store(sum.data(), sum_of(packed));
@@ -155,13 +170,13 @@ void FilterBlockBuilder::end_piece() {
 
 void FilterBlockBuilder::next_block() {
   assert(options_.mode == FilterMode::per_block);
-  end_piece();
+  guarded([&] { end_piece(); });
   any_ = false;  // versions of a key may continue in the next block: it belongs to both
   any_prefix_ = false;
 }
 
 std::vector<std::byte> FilterBlockBuilder::finish() {
-  if (!ordered_) {
+  if (!sound_) {
     out_.clear();
     index_.clear();
     first_.clear();

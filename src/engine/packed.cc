@@ -74,6 +74,34 @@ bool build_table(std::span<const std::uint64_t> digests, const Request& request,
   }
 }
 
+std::vector<std::byte> pack_as(Kind kind, std::span<const std::uint64_t> digests, const Request& request) {
+  std::vector<std::byte> out;
+  std::vector<std::uint64_t> numbers;
+  std::byte tag = kEvery;
+  for_layout(kind, [&]<class L>() {
+    if (build_table<L>(digests, request, out, numbers)) tag = kKind | static_cast<std::byte>(L::kind);
+  });
+  if (tag == kEvery) return {kEvery};
+  const std::size_t table = out.size();
+  for (const std::uint64_t n : numbers) put_number(out, n);
+  out.push_back(static_cast<std::byte>(out.size() - table));
+  out.push_back(tag);
+  return out;
+}
+
+std::vector<std::byte> pack_dense(std::span<const std::uint64_t> digests, const Request& request) {
+  const double wanted = request.bits_per_key * static_cast<double>(digests.size()) / 8;
+  const auto bytes = static_cast<std::size_t>(std::max(wanted + 0.5, 3.0));
+  std::vector<std::byte> out;
+  if (digests.size() <= Dense::kMaxKeys) {
+    out.resize(std::min<std::size_t>(bytes, 4 * digests.size() + Dense::kHeadBytes));
+    Dense::build(digests, out);
+    return out;
+  }
+  if (DenseGroups::build(digests, bytes, out)) return out;
+  return pack_as(Kind::ribbon, digests, request);
+}
+
 }  // namespace
 
 bool can_pack(Kind kind) noexcept {
@@ -86,30 +114,12 @@ std::vector<std::byte> pack(Kind kind, std::vector<std::uint64_t> digests, doubl
   std::sort(digests.begin(), digests.end());
   digests.erase(std::unique(digests.begin(), digests.end()), digests.end());
   if (digests.empty()) return {kNone};
-  Request request{.keys = digests.size(), .bits_per_key = bits_per_key};
-  std::vector<std::byte> out;
-  if (kind == Kind::dense) {
-    const double wanted = bits_per_key * static_cast<double>(digests.size()) / 8;
-    const auto bytes = static_cast<std::size_t>(std::max(wanted + 0.5, 3.0));
-    if (digests.size() <= Dense::kMaxKeys) {
-      out.resize(std::min<std::size_t>(bytes, 4 * digests.size() + Dense::kHeadBytes));
-      Dense::build(digests, out);
-      return out;
-    }
-    if (DenseGroups::build(digests, bytes, out)) return out;
-    kind = Kind::ribbon;
+  const Request request{.keys = digests.size(), .bits_per_key = bits_per_key};
+  if (kind != Kind::dense) {
+    auto packed = pack_as(kind, digests, request);
+    if (packed.back() != kEvery) return packed;
   }
-  std::vector<std::uint64_t> numbers;
-  std::byte tag = kEvery;
-  for_layout(kind, [&]<class L>() {
-    if (build_table<L>(digests, request, out, numbers)) tag = kKind | static_cast<std::byte>(L::kind);
-  });
-  if (tag == kEvery) return {kEvery};
-  const std::size_t table = out.size();
-  for (const std::uint64_t n : numbers) put_number(out, n);
-  out.push_back(static_cast<std::byte>(out.size() - table));
-  out.push_back(tag);
-  return out;
+  return pack_dense(digests, request);
 }
 
 // How each form of packed bytes is queried.
@@ -180,13 +190,18 @@ PackedView PackedView::over(Bytes packed) noexcept {
   const auto count = numbers_of(packed.subspan(table.size(), size), numbers);
   if (!count) return every;
   PackedView found = every;
-  for_layout(Kind{std::to_integer<std::uint32_t>(tag & ~kKind)}, [&]<class L>() {
-    const auto shape = L::Shape::from(std::span<const std::uint64_t>(numbers.data(), *count));
-    if (!shape || shape->bytes() != table.size()) return;
-    if (!FlatView<L, Hash>::over(table, *shape)) return;
-    found = PackedView(table, Forms::kFamily<L>);
-    std::memcpy(found.shape_.data(), static_cast<const void*>(&*shape), sizeof *shape);
-  });
+  // What is wrong with damaged bytes is put into words, which takes memory; if there is none, they are damaged as well.
+  try {
+    for_layout(Kind{std::to_integer<std::uint32_t>(tag & ~kKind)}, [&]<class L>() {
+      const auto shape = L::Shape::from(std::span<const std::uint64_t>(numbers.data(), *count));
+      if (!shape || shape->bytes() != table.size()) return;
+      if (!FlatView<L, Hash>::over(table, *shape)) return;
+      found = PackedView(table, Forms::kFamily<L>);
+      std::memcpy(found.shape_.data(), static_cast<const void*>(&*shape), sizeof *shape);
+    });
+  } catch (const std::bad_alloc&) {
+    return every;
+  }
   return found;
 }
 

@@ -97,7 +97,7 @@ class FilterBlockBuilder {
   // REQUIRES: can_pack(options.family), options.bits_per_key > 0, and whole keys or a prefix
   PERHAPS_API explicit FilterBlockBuilder(FilterBlockOptions options);
 
-  // In table order. Throws std::bad_alloc, as all of these.
+  // In table order. Throws std::bad_alloc, as all of these; the block then answers *perhaps* to everything.
   PERHAPS_API void add(Bytes user_key);
   void add(std::string_view user_key) { add(bytes_of(user_key)); }
   // The keys since the last call are those of one data block.
@@ -106,6 +106,9 @@ class FilterBlockBuilder {
   PERHAPS_API std::vector<std::byte> finish();
 
  private:
+  template <class Step>
+  void guarded(Step step);
+  void take(Bytes user_key);
   void end_piece();
 
   FilterBlockOptions options_;
@@ -116,7 +119,7 @@ class FilterBlockBuilder {
   std::vector<std::byte> first_;  // of the current piece, for the index
   bool any_ = false;              // has there been a key?
   bool any_prefix_ = false;
-  bool ordered_ = true;  // otherwise pieces would deny their keys
+  bool sound_ = true;  // otherwise pieces would deny their keys: those out of order, or lost for want of memory
   std::vector<std::byte> out_;
   std::vector<std::byte> index_;
   std::uint64_t pieces_ = 0;
