@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -148,35 +149,47 @@ inline constexpr std::size_t kWorthAThread = 500'000;
 
 namespace detail {
 // Calls work(lane, from, size) from `threads` threads, each with a lane of its own, until all of 0..count is taken. In
-// pieces, because two cores are seldom equally fast.
+// pieces, because two cores are seldom equally fast. A thread without memory for its lane takes no part.
+// Returns how many were taken: all of them, or none because there was no memory for a single lane.
 template <BitLayout L, Hasher H, class Work>
-void share_out(Flat<L, H>& filter, std::size_t count, unsigned threads, Work work) {
+std::size_t share_out(Flat<L, H>& filter, std::size_t count, unsigned threads, Work work) noexcept {
   constexpr std::size_t kPiece = 65536;
-  BulkInsert<L, H> bulk(filter, threads);
   std::atomic<std::size_t> next = 0;
-  const auto worker = [&] {
-    typename BulkInsert<L, H>::Lane lane(bulk);
-    for (std::size_t from; (from = next.fetch_add(kPiece)) < count;) work(lane, from, std::min(kPiece, count - from));
-  };
-  const Threads others(threads - 1, worker);
-  worker();
+  try {
+    BulkInsert<L, H> bulk(filter, threads);
+    in_threads(threads, [&] {
+      typename BulkInsert<L, H>::Lane lane(bulk);
+      for (std::size_t from; (from = next.fetch_add(kPiece)) < count;) work(lane, from, std::min(kPiece, count - from));
+    });
+  } catch (const std::bad_alloc&) {
+    // Thrown by a lane before it has taken anything.
+  }
+  return std::min<std::size_t>(next, count);
 }
 }  // namespace detail
 
-// Inserts all of `many` with up to `threads` threads.
+// Inserts all of `many` with up to `threads` threads: fewer, even this one alone, if there is no memory for more.
 template <BitLayout L, Hasher H>
-void insert_parallel(Flat<L, H>& filter, std::span<const Digest<H>> many, unsigned threads) {
-  if (threads <= 1 || many.size() < kWorthAThread) return filter.insert(many);
-  detail::share_out(filter, many.size(), threads,
-                    [&](auto& lane, std::size_t from, std::size_t size) { lane.insert(many.subspan(from, size)); });
+void insert_parallel(Flat<L, H>& filter, std::span<const Digest<H>> many, unsigned threads) noexcept {
+  std::size_t done = 0;
+  if (threads > 1 && many.size() >= kWorthAThread && !filter.writable_bytes().empty()) {
+    done = detail::share_out(
+        filter, many.size(), threads,
+        [&](auto& lane, std::size_t from, std::size_t size) noexcept { lane.insert(many.subspan(from, size)); });
+  }
+  filter.insert(many.subspan(done));
 }
 
 // The same from keys: hashing is shared out among the threads as well.
 template <BitLayout L, Hasher H, ColumnKey K>
-void insert_parallel(Flat<L, H>& filter, std::span<const K> keys, unsigned threads) {
-  if (threads <= 1 || keys.size() < kWorthAThread) return filter.insert(keys);
-  detail::share_out(filter, keys.size(), threads,
-                    [&](auto& lane, std::size_t from, std::size_t size) { lane.insert(keys.subspan(from, size)); });
+void insert_parallel(Flat<L, H>& filter, std::span<const K> keys, unsigned threads) noexcept {
+  std::size_t done = 0;
+  if (threads > 1 && keys.size() >= kWorthAThread && !filter.writable_bytes().empty()) {
+    done = detail::share_out(
+        filter, keys.size(), threads,
+        [&](auto& lane, std::size_t from, std::size_t size) noexcept { lane.insert(keys.subspan(from, size)); });
+  }
+  filter.insert(keys.subspan(done));
 }
 
 }  // namespace perhaps

@@ -82,7 +82,7 @@ class FlatProbes {
  protected:
   FlatProbes(const std::byte* table, Shape shape, H hasher) noexcept : table_(table), shape_(shape), hasher_(hasher) {}
 
-  static bool fits(Bytes table, Shape shape) noexcept {
+  static bool fits(Bytes table, Shape shape) {
     if (!shape.valid() || table.size() < shape.bytes()) return false;
     if constexpr (CheckedLayout<L>) return bool(L::check(shape, table.first(static_cast<std::size_t>(shape.bytes()))));
     return true;

@@ -353,7 +353,7 @@ class StaticBuilder {
   H hasher() const noexcept { return hasher_; }
 
   // One thread's way in. Nothing to flush: what was inserted is in. Both inserts answer false once digests can no
-  // longer be stored, so that a long stream may stop; finish() says why.
+  // longer be stored, so that a long stream may stop; finish() says why. If one throws std::bad_alloc, finish() will.
   class Lane {
    public:
     explicit Lane(StaticBuilder& builder) : lane_(&builder.pipeline_->add_lane()), hasher_(builder.hasher_) {}

@@ -1,8 +1,8 @@
 // From digests in any order to a table of shards (static.h has the plan). Nothing here knows a family.
 #include <algorithm>
 #include <bit>
-#include <exception>
 #include <mutex>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <vector>
@@ -38,26 +38,6 @@ class Words {
   Memory memory_;
 };
 
-// Runs work() in `threads` threads, this one included, and throws what one of them threw.
-template <class Work>
-void in_threads(unsigned threads, Work work) {
-  std::exception_ptr thrown;
-  std::mutex mutex;
-  const auto guarded = [&] {
-    try {
-      work();
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      thrown = std::current_exception();
-    }
-  };
-  {
-    const Threads others(threads - 1, guarded);
-    guarded();
-  }
-  if (thrown) std::rethrow_exception(thrown);
-}
-
 }  // namespace
 
 class StaticPipeline::Lane {
@@ -87,6 +67,7 @@ struct StaticPipeline::State {
   // The first error stops everybody.
   std::mutex error_mutex;
   std::atomic<bool> failed = false;
+  std::atomic<bool> no_memory = false;  // failed, and finish() throws std::bad_alloc
   std::optional<Error> error;
   void fail(Error with) {
     const std::lock_guard lock(error_mutex);
@@ -155,9 +136,16 @@ StaticPipeline::Lane& StaticPipeline::add_lane() {
 bool StaticPipeline::add(Lane& lane, const std::uint64_t* digests, std::size_t count) {
   State& s = lane.state;
   if (s.failed.load(std::memory_order_relaxed)) return false;
-  if (auto done = lane.digests.add({digests, count}, s.file); !done) {
-    s.fail(std::move(done).error());
-    return false;
+  try {
+    if (auto done = lane.digests.add({digests, count}, s.file); !done) {
+      s.fail(std::move(done).error());
+      return false;
+    }
+  } catch (const std::bad_alloc&) {
+    // The lane may have lost digests of earlier calls with these. Whoever goes on all the same must not get a filter.
+    s.no_memory = true;
+    s.failed = true;
+    throw;
   }
   lane.unreported += count;
   if (lane.unreported >= kPiece) s.advance(std::exchange(lane.unreported, 0));
@@ -408,6 +396,7 @@ Memory StaticPipeline::State::build(StaticFamily& family) {
 
 Result<Memory> StaticPipeline::finish(StaticFamily& family) {
   State& s = *state_;
+  if (s.no_memory) throw std::bad_alloc();
   if (!s.failed) s.sort();
   if (s.failed) return *s.error;
   Memory table = s.build(family);

@@ -79,7 +79,7 @@ ClassicParts parts_of(Bytes bytes) {
   return parts;
 }
 
-Sniffed sniff(const Source& source) noexcept {
+Sniffed sniff(const Source& source) {
   if (sniff_classic<parts_of>(source) == Sniffed::certain) return Sniffed::certain;
   return ends_with(source.file_name, "-Filter.db") ? Sniffed::by_name : Sniffed::no;
 }

@@ -91,7 +91,7 @@ struct ClassicParts {
 
 // Certain if the lengths agree, which is unlikely for other bytes.
 template <auto kPartsOf>
-Sniffed sniff_classic(const Source& source) noexcept {
+Sniffed sniff_classic(const Source& source) {
   const ClassicParts& parts = kPartsOf(source.bytes);
   const bool agrees = !parts.wrong && parts.bits != 0 && parts.probes != 0 && parts.probes <= kMaxProbes &&
                       parts.table.size() == table_bytes(parts.bits, parts.unit);

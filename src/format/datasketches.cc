@@ -79,7 +79,7 @@ Head head_of(Bytes bytes) {
   return head;
 }
 
-Sniffed sniff(const Source& source) noexcept {
+Sniffed sniff(const Source& source) {
   const Head head = head_of(source.bytes);
   if (!head.is_empty) return sniff_classic<head_of>(source);
   return !head.wrong && head.bits != 0 ? Sniffed::certain : Sniffed::no;

@@ -59,7 +59,7 @@ Head head_of(Bytes bytes) {
 }
 
 // Anything may follow the table, so the length says little; but bits and probes always follow from n and p.
-Sniffed sniff(const Source& source) noexcept {
+Sniffed sniff(const Source& source) {
   const Head head = head_of(source.bytes);
   if (head.wrong || head.flags != 1 || !(head.p > 0 && head.p < 1)) return Sniffed::no;
   const auto n = static_cast<double>(*head.capacity);

@@ -122,7 +122,7 @@ Result<Parts> parts_of(Bytes bytes, const Params* params) {
 }
 
 template <class F>
-Sniffed sniff(const Source& source) noexcept {
+Sniffed sniff(const Source& source) {
   const auto parts = parts_of<F>(source.bytes, nullptr);
   if (!parts || !are_slots<F>(parts->rest, parts->geometry.slots(), parts->packed)) return Sniffed::no;
   if (!parts->packed) return Sniffed::certain;

@@ -15,7 +15,7 @@ constexpr Param kParams[] = {
 };
 
 // A plausible probe count is weak evidence, so the content can only rule the format out.
-Sniffed sniff(const Source& source) noexcept {
+Sniffed sniff(const Source& source) {
   if (!ends_with(source.file_name, ".leveldb") || source.bytes.size() < 9) return Sniffed::no;
   const auto probes = std::to_integer<std::uint64_t>(source.bytes.back());
   return probes >= 1 && probes <= LevelDb::kMaxProbes ? Sniffed::by_name : Sniffed::no;

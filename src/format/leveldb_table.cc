@@ -216,7 +216,7 @@ constexpr Param kTableParams[] = {
      Param::Type::word, "guess", 0, 0, "guess|internal|plain"},
 };
 
-Sniffed sniff_table(const Source& source) noexcept {
+Sniffed sniff_table(const Source& source) {
   if (magic_of(source.bytes) != Footer::kLevelDbMagic) return Sniffed::no;
   return is_rocksdb_metaindex(source.bytes) ? Sniffed::no : Sniffed::certain;
 }
@@ -283,7 +283,7 @@ constexpr Param kBlockParams[] = {
     {"block_bytes", "bytes in each data block, including its trailer", Param::Type::count, "4096", 6, 4e9},
 };
 
-Sniffed sniff_block(const Source& source) noexcept {
+Sniffed sniff_block(const Source& source) {
   if (source.bytes.size() < 5 || source.bytes.back() != std::byte{FilterBlock::kBaseLg}) return Sniffed::no;
   // An empty filter block is five bytes and is recognised as well.
   const FilterBlock block(source.bytes);

@@ -43,7 +43,7 @@ bool has_good_checksum(Bytes blob) noexcept {
          Reader(blob.last(4)).be<std::uint32_t>() == crc32(blob.first(blob.size() - 4));
 }
 
-Sniffed sniff(const Source& source) noexcept {
+Sniffed sniff(const Source& source) {
   return has_good_checksum(source.bytes) ? Sniffed::certain : Sniffed::no;
 }
 
@@ -91,7 +91,7 @@ std::optional<std::uint64_t> offset_in(Bytes table) noexcept {
   return offset;
 }
 
-Sniffed sniff_table(const Source& source) noexcept {
+Sniffed sniff_table(const Source& source) {
   const auto offset = offset_in(source.bytes);
   if (!offset) return Sniffed::no;
   const Bytes blob = source.bytes.subspan(*offset, source.bytes.size() - 4 - *offset);

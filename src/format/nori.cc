@@ -38,7 +38,7 @@ ClassicParts parts_of(Bytes bytes) {
   return parts;
 }
 
-Sniffed sniff(const Source& source) noexcept {
+Sniffed sniff(const Source& source) {
   const ClassicParts parts = parts_of(source.bytes);
   if (std::has_single_bit(parts.bits)) return sniff_classic<parts_of>(source);
   const bool is_empty = !parts.wrong && parts.bits == 0 && parts.table.empty();
@@ -87,7 +87,7 @@ Footer footer_of(Bytes table) noexcept {
   return footer;
 }
 
-Sniffed sniff_table(const Source& source) noexcept {
+Sniffed sniff_table(const Source& source) {
   return footer_of(source.bytes).is_nori ? Sniffed::certain : Sniffed::no;
 }
 

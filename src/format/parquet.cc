@@ -363,7 +363,7 @@ Result<Opened> open(const Source& source, const Params& params) {
   return one_filter(source, kName, filter_over({{blob->table}}));
 }
 
-Sniffed sniff(const Source& source) noexcept {
+Sniffed sniff(const Source& source) {
   if (is_file(source.bytes)) return Sniffed::certain;
   // The first field is always the number of bytes, an i32.
   if (source.bytes.empty() || source.bytes[0] != std::byte{0x15}) return Sniffed::no;

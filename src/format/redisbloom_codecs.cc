@@ -210,7 +210,7 @@ Result<std::shared_ptr<Chain>> parse(Bytes bytes) {
 }
 
 template <class Chain>
-Sniffed sniff(const Source& source) noexcept {
+Sniffed sniff(const Source& source) {
   Reader in(source.bytes);
   if (is_stream(source.bytes)) {
     const auto iterator = in.le<std::uint64_t>();

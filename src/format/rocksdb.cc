@@ -379,7 +379,7 @@ constexpr Param kLegacyParams[] = {kBitsPerKey};
 constexpr Param kParams[] = {kBitsPerKey, kLength};
 
 template <class Layout>
-Sniffed sniff(const Source& source) noexcept {
+Sniffed sniff(const Source& source) {
   return rocksdb::kind_of(source.bytes) == Layout::name ? Sniffed::certain : Sniffed::no;
 }
 

@@ -272,7 +272,7 @@ Description TableQuery::describe() const {
   return d;
 }
 
-Sniffed sniff(const Source& source) noexcept {
+Sniffed sniff(const Source& source) {
   const std::uint64_t magic = magic_of(source.bytes);
   const bool ours =
       magic == Footer::kRocksDbMagic || (magic == Footer::kLevelDbMagic && is_rocksdb_metaindex(source.bytes));

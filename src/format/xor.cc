@@ -56,7 +56,7 @@ Result<Parts> parts_of(Bytes bytes, const Params* params) {
 }
 
 template <class F>
-Sniffed sniff(const Source& source) noexcept {
+Sniffed sniff(const Source& source) {
   const auto parts = parts_of<F>(source.bytes, nullptr);
   return parts && are_slots<F>(parts->rest, parts->geometry.slots(), parts->packed) ? Sniffed::certain : Sniffed::no;
 }

@@ -127,7 +127,7 @@ struct Codec {
   std::string_view name;
   std::string_view summary;
   std::span<const Param> params;
-  Sniffed (*sniff)(const Source& source) noexcept;
+  Sniffed (*sniff)(const Source& source);  // throws std::bad_alloc, as all of these
   Result<Opened> (*open)(const Source& source, const Params& params);
   // Null: cannot be written. `keys` in the order in which the system would be given them; duplicates are its affair.
   Result<std::vector<std::byte>> (*build)(std::span<const Bytes> keys, const Params& params);
