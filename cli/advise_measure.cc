@@ -92,7 +92,7 @@ void build(const Options& options, const Sample& sample, std::span<const std::ui
   if (candidate.family->in_order && !candidate.family->sized_first) request.keys = 0;  // as `build`: it begins small
   const Peak peak;
   const double from = cpu_ns();
-  auto builder = take(make_builder(candidate.family->kind, request, Hash()));
+  auto builder = take(make_builder(candidate.family->kind, request, sample.hasher()));
   for (const auto& lane : builder->lanes(1)) {
     if (!lane->insert_digests(digests)) break;  // finish() says why
   }

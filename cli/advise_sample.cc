@@ -20,11 +20,11 @@ std::uint64_t mixed(std::uint64_t x) noexcept {
 }
 
 Sample read_keys(Keys& keys, KeysAs as, std::uint64_t most) {
-  Sample sample(most);
+  Sample sample(most, KeyedHash(KeyedHash::new_secret()));
   Progress progress("reading", keys.stored_bytes());
   std::array<std::uint64_t, Parser::kColumn> digests;
   keys.for_each(progress, [&](const Batch& batch, const Source*) {
-    digest_keys(Hash(), as, batch.keys, digests);
+    digest_keys(sample.hasher(), as, batch.keys, digests);
     sample.add(std::span(digests).first(batch.keys.size()));
     return true;
   });
@@ -41,7 +41,7 @@ Questions read_queries(Keys& queries, KeysAs as, const Sample& sample) {
     std::array<std::uint64_t, Parser::kColumn> digests;
     std::uint64_t stride = 1;
     queries.for_each(progress, [&](const Batch& batch, const Source*) {
-      digest_keys(Hash(), as, batch.keys, digests);
+      digest_keys(sample.hasher(), as, batch.keys, digests);
       questions.queries += batch.keys.size();
       for (const std::uint64_t d : std::span(digests).first(batch.keys.size())) {
         if (!sample.decides(d)) continue;

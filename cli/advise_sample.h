@@ -4,6 +4,8 @@
 // all copies of a key are kept or none, the number of distinct keys is 2^shift times that of the sample, and for every
 // query whose own mix begins with these zeros it is known exactly whether it is among the keys. (The mix and not the
 // digest decides, because filters use the bits of the digest: keys that agree in some of them would not be typical.)
+// Digests are made under a secret that is drawn for each run: nobody can prepare keys that are all in the sample, or
+// false positives of the trials.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -26,7 +28,10 @@ std::uint64_t mixed(std::uint64_t x) noexcept;  // the end of splitmix64: one to
 // At most `most` distinct digests, sampled as described above.
 class Sample {
  public:
-  explicit Sample(std::uint64_t most) : most_(most) {}
+  // A digest is made by `hasher`, of keys and queries alike.
+  Sample(std::uint64_t most, const KeyedHash& hasher) : most_(most), hasher_(hasher) {}
+
+  const KeyedHash& hasher() const noexcept { return hasher_; }
 
   void add(std::span<const std::uint64_t> digests) {
     given_ += digests.size();
@@ -60,6 +65,7 @@ class Sample {
   }
 
   std::uint64_t most_;
+  KeyedHash hasher_;
   std::uint64_t given_ = 0;
   unsigned shift_ = 0;
   std::vector<std::uint64_t> kept_;

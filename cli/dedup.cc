@@ -7,6 +7,9 @@
 //                files   read twice: the first time mapped, by several threads, to estimate the number of distinct
 //                        lines, so that the chain has one link of the right size; the second time in order
 //                pipes   the chain grows with the input: up to 1.6 times the memory, half as fast
+//
+// Lines are hashed under a secret that is drawn for each run. Under a public hash whoever may write to the stream could
+// write a line first that makes a chosen later one look seen (test/cli/attack_test.py).
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,7 +50,7 @@ struct Options {
   bool json = false;
 };
 
-using Column = std::span<const Digest<Hash>>;
+using Column = std::span<const Digest<KeyedHash>>;
 
 // What has been seen, by one of the two filters.
 class Memory {
@@ -64,7 +67,7 @@ class Memory {
 
 class Everything : public Memory {
  public:
-  explicit Everything(const Growth& growth) : filter_(growth) {}
+  Everything(const Growth& growth, const KeyedHash& hasher) : filter_(growth, hasher) {}
   void check(Column digests, std::span<std::uint64_t> answers) override { filter_.insert(digests, answers); }
   bool one_by_one() const noexcept override { return false; }
   double fpr() const override { return filter_.fpr(); }
@@ -77,7 +80,8 @@ class Everything : public Memory {
 
 class Recent : public Memory {
  public:
-  Recent(WindowShape shape, std::string text) : filter_(shape), text_(std::move(text)) {}
+  Recent(WindowShape shape, std::string text, const KeyedHash& hasher)
+      : filter_(shape, hasher), text_(std::move(text)) {}
   void check(Column digests, std::span<std::uint64_t> answers) override {
     if (filter_.shape().by_time != 0) {
       const auto passed = std::chrono::steady_clock::now() - begin_;
@@ -92,7 +96,7 @@ class Recent : public Memory {
   std::string text() const override { return text_; }
 
  private:
-  Window filter_;
+  BasicWindow<KeyedHash> filter_;
   std::string text_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
@@ -151,12 +155,12 @@ std::uint64_t parse_duration(const std::string& text) {
   return static_cast<std::uint64_t>(result);
 }
 
-void digest_column(KeysAs as, std::span<const Bytes> keys, std::span<Digest<Hash>> out) noexcept {
-  const Hash hash;
+void digest_column(const KeyedHash& hash, KeysAs as, std::span<const Bytes> keys,
+                   std::span<Digest<KeyedHash>> out) noexcept {
   if (as != KeysAs::u64) return digests_of(hash, keys, out);
   std::array<std::uint64_t, Parser::kColumn> words;
   digest_keys(hash, as, keys, words);
-  for (std::size_t i = 0; i < keys.size(); ++i) out[i] = Digest<Hash>::made_by(hash, words[i]);
+  for (std::size_t i = 0; i < keys.size(); ++i) out[i] = Digest<KeyedHash>::made_by(hash, words[i]);
 }
 
 // A file that is written as lines are dropped, from begin() on. Until then the command may still be refused, and the
@@ -219,13 +223,13 @@ class Suspects {
 };
 
 // The number of distinct keys in mapped files.
-std::uint64_t estimate_distinct(const Options& options, Keys& keys) {
+std::uint64_t estimate_distinct(const Options& options, const KeyedHash& hasher, Keys& keys) {
   const auto threads = static_cast<unsigned>(std::clamp<std::uint64_t>(keys.stored_bytes() >> 20, 1, options.threads));
   std::vector<Distinct> counts(threads);
   Progress progress("counting", keys.stored_bytes());
   keys.for_each_parallel(threads, progress, [&](unsigned thread, const Batch& batch) {
-    std::array<Digest<Hash>, Parser::kColumn> digests;
-    digest_column(options.keys.as, batch.keys, digests);
+    std::array<Digest<KeyedHash>, Parser::kColumn> digests;
+    digest_column(hasher, options.keys.as, batch.keys, digests);
     for (std::size_t i = 0; i < batch.keys.size(); ++i) counts[thread].add(digests[i].value);
   });
   for (unsigned i = 1; i < threads; ++i) counts[0].add(counts[i]);
@@ -248,7 +252,7 @@ double last_rate(std::uint64_t keys, double mean) {
   return last;
 }
 
-std::unique_ptr<Memory> memory_for(const Options& options, Keys& keys) {
+std::unique_ptr<Memory> memory_for(const Options& options, const KeyedHash& hasher, Keys& keys) {
   if (options.window != 0 || options.milliseconds != 0) {
     const bool by_time = options.milliseconds != 0;
     const std::uint64_t expected = !by_time                     ? options.window
@@ -259,22 +263,24 @@ std::unique_ptr<Memory> memory_for(const Options& options, Keys& keys) {
         by_time ? WindowShape::for_ticks(options.milliseconds, request) : WindowShape::for_keys(request);
     check_memory(shape.bytes(), fmt::format("a window of {} lines", grouped(expected)));
     const double seconds = static_cast<double>(options.milliseconds) / 1e3;
-    return std::make_unique<Recent>(shape, by_time ? fmt::format("the last {}", seconds_text(seconds))
-                                                   : fmt::format("the last {} lines", grouped(expected)));
+    return std::make_unique<Recent>(shape,
+                                    by_time ? fmt::format("the last {}", seconds_text(seconds))
+                                            : fmt::format("the last {} lines", grouped(expected)),
+                                    hasher);
   }
   // If the estimate can be trusted, the first link may have nearly all of the rate.
   Growth growth{.fpr = options.fpr, .spread = 1.0 / 32};
   if (options.keys_expected != 0) {
     growth.first = options.keys_expected;
   } else if (keys.all_mapped()) {
-    growth.first = estimate_distinct(options, keys);
+    growth.first = estimate_distinct(options, hasher, keys);
     growth.fpr = last_rate(growth.first, options.fpr);
   } else {
     growth = {.fpr = options.fpr, .factor = 1.5, .first = 1'000'000};
   }
   const std::uint64_t bytes = RowShape::for_keys({.keys = growth.first, .fpr = growth.share(0)}).bytes();
   check_memory(bytes, fmt::format("a filter of {} lines", grouped(growth.first)), "; --window N bounds it");
-  return std::make_unique<Everything>(growth);
+  return std::make_unique<Everything>(growth, hasher);
 }
 
 struct Count {
@@ -312,7 +318,8 @@ int run(Options& options) {
   options.keys.frugal = true;
   Suspects suspects(options);
   Keys keys(options.keys);
-  const auto memory = memory_for(options, keys);
+  const KeyedHash hasher(KeyedHash::new_secret());
+  const auto memory = memory_for(options, hasher, keys);
   keys.unmap();
   suspects.begin();
 
@@ -320,7 +327,7 @@ int run(Options& options) {
   Wrong wrong(*memory);
   Out out;
   const Source* current = nullptr;
-  std::array<Digest<Hash>, Parser::kColumn> digests;
+  std::array<Digest<KeyedHash>, Parser::kColumn> digests;
   std::array<std::uint64_t, Parser::kColumn / 64> seen;
   // Hands the runs of records for which `seen` is `value` to `sink`.
   const auto write = [&](auto& sink, const Batch& batch, bool value) {
@@ -349,7 +356,7 @@ int run(Options& options) {
         [&](const Batch& batch, const Source* source) {
           current = source;
           const std::size_t size = batch.keys.size();
-          digest_column(options.keys.as, batch.keys, digests);
+          digest_column(hasher, options.keys.as, batch.keys, digests);
           memory->check(Column(digests.data(), size), seen);
           std::uint64_t dropped = 0;
           for (std::size_t i = 0; i < size; i += 64) dropped += static_cast<unsigned>(std::popcount(seen[i / 64]));

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "hash/murmur2.h"
 #include "perhaps/detail/bits.h"
 #include "perhaps/hash.h"
 
@@ -41,9 +42,9 @@ std::uint64_t KeyedHash::sip13(Words key, Bytes text) noexcept {
           key.high ^ 0x7465646279746573u};
   std::size_t at = 0;
   for (; at + 8 <= text.size(); at += 8) s.absorb(detail::load<std::uint64_t>(text.data() + at));
-  std::uint64_t last = static_cast<std::uint64_t>(text.size()) << 56;
-  for (std::size_t i = 0; at + i < text.size(); ++i) last |= std::to_integer<std::uint64_t>(text[at + i]) << 8 * i;
-  s.absorb(last);
+  const std::size_t left = text.size() - at;
+  const std::uint64_t last = left == 0 ? 0 : detail::last_bytes(text, left);
+  s.absorb(last | static_cast<std::uint64_t>(text.size()) << 56);
   s.v2 ^= 0xff;
   s.round();
   s.round();
