@@ -149,7 +149,7 @@ constexpr bool kIsOneOf = (std::same_as<Type, Others> || ...);
 // Here or in ours.cc.
 template <class Type>
 constexpr bool kHasEntry =
-    kIsOneOf<Type, LineLayout, BlockLayout, BloomLayout<EnhancedDouble>, ScalableBloom, CountingLayout, CuckooLayout,
+    kIsOneOf<Type, LineLayout, BlockLayout, BloomLayout<Multiplicative>, ScalableBloom, CountingLayout, CuckooLayout,
              QuotientLayout, WindowLayout, FuseLayout, RibbonLayout>;
 
 template <class Type>

@@ -71,7 +71,7 @@ class LimitOf : public Asking<LimitOf<kReads>, std::uint64_t> {
  private:
   static constexpr std::size_t kRing = 128;
   static constexpr std::size_t kApart = 16384;
-  static std::uint64_t mixed(std::uint64_t key) { return Hash()(key).value; }
+  static std::uint64_t mixed(std::uint64_t key) { return Hash()(key).word(); }
   static std::uint64_t plain(std::uint64_t key) { return key; }
 
   static std::uint64_t bits(const std::byte* line) {

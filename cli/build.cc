@@ -210,7 +210,7 @@ Command::Run build_command(CLI::App& app) {
                 "per key, all in memory");
   app.add_flag("--on-disk", options->on_disk,
                "Fill the filter in its file instead of in memory; automatic above 80 % of memory");
-  app.add_option("--seed", options->seed, "Seed of the hash; default: 0")->type_name("S");
+  app.add_option("--seed", options->seed, "Seed of the hash; default: one of our own")->type_name("S");
   declare_keyed(app, options->keyed);
   auto* const format = add_format_name(
       app, "--format", options->format.format,

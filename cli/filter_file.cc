@@ -85,12 +85,12 @@ Description capped(Description d, std::optional<std::uint64_t> keys) {
   return d;
 }
 
-void save_filter(const AnyOwner& filter, const std::string& path, Record record) {
+void save_filter(const AnyOwner& filter, const std::string& path, const Record& record) {
   const Saving saving;
   take(filter.save(path, record));
 }
 
-void warn_if_saturated(const std::string& path, const Description& d, Record record) {
+void warn_if_saturated(const std::string& path, const Description& d, const Record& record) {
   if (record.capacity == 0 || !(d.fpr > 2 * d.fpr_at_capacity)) return;
   warn(fmt::format(
       "{}: saturated: about {} keys in a filter made for {}, so {} instead of {} of absent keys are answered "

@@ -42,8 +42,8 @@ struct Changing {
 // The estimate of distinct keys is never more than the keys that were inserted.
 Description capped(Description d, std::optional<std::uint64_t> keys);
 // Writes the file atomically; Ctrl-C meanwhile leaves the old one, and no temporary file.
-void save_filter(const AnyOwner& filter, const std::string& path, Record record);
+void save_filter(const AnyOwner& filter, const std::string& path, const Record& record);
 // Warns if the rate is more than twice the one the filter was made for. `record` is newer than the one in `d`.
-void warn_if_saturated(const std::string& path, const Description& d, Record record);
+void warn_if_saturated(const std::string& path, const Description& d, const Record& record);
 
 }  // namespace perhaps::cli

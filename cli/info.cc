@@ -45,7 +45,12 @@ std::string json_of(const std::string& path, const AnyFile& file) {
   Json json;
   json.add("file", path).add("format", file.opened.format);
   add_figures(json, described(file.filter()));
-  if (file.own) json.add("checksum", checksum_of(file));
+  if (file.own) {
+    json.add("checksum", checksum_of(file));
+    Json about;
+    for (const auto& [name, value] : file.own->header().record.about) about.add(name, value);
+    json.raw("about", about.text());
+  }
   if (file.codec != nullptr) json.add("system", file.codec->summary);
   std::vector<std::string> entries;
   for (const format::Entry& entry : file.opened.entries) {
@@ -58,6 +63,16 @@ std::string json_of(const std::string& path, const AnyFile& file) {
   for (const std::string& note : file.opened.notes) notes.push_back(Json::quoted(note));
   json.raw("entries", Json::array(entries)).raw("notes", Json::array(notes));
   return json.text();
+}
+
+// Somebody else wrote it: no line breaks, and no orders to the terminal.
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += byte < 0x20 || byte == 0x7f ? ' ' : c;
+  }
+  return out;
 }
 
 std::string headroom_of(const Description& d) {
@@ -101,6 +116,9 @@ void print(Out& out, const std::string& path, const AnyFile& file) {
   const Description d = described(file.filter());
   std::size_t width = std::string_view("headroom").size() + 1;
   for (const auto& [name, value] : d.more) width = std::max(width, name.size());
+  if (file.own) {
+    for (const auto& [name, value] : file.own->header().record.about) width = std::max(width, name.size());
+  }
   const auto row = [&](std::string_view label, const std::string& text) {
     out.write(fmt::format("  {:<{}}  {}\n", label, width, text));
   };
@@ -125,7 +143,10 @@ void print(Out& out, const std::string& path, const AnyFile& file) {
     row("remove",
         fmt::format("of a key never added removes another one, once in {} times", grouped(1 / *d.wrong_erase)));
   if (d.needs_rebuild) row("rebuild", "removals have made it worse than a fresh filter of its keys");
-  if (file.own) row("checksum", checksum_of(file));
+  if (file.own) {
+    row("checksum", checksum_of(file));
+    for (const auto& [name, value] : file.own->header().record.about) row(name, printable(value));
+  }
   for (const std::string& note : file.opened.notes) row("note", note);
   const auto& entries = file.opened.entries;
   if (entries.size() > 1 || (entries.size() == 1 && !entries[0].name.empty())) {

@@ -76,6 +76,7 @@ int run(const Options& options) {
     if (!done) fail("{} and {} cannot be merged: {}", options.filters.front(), path, done.error().detail);
     record.keys += theirs.keys;
     record.capacity = std::max({record.capacity, theirs.capacity, result->record().capacity});
+    record.keep_common(theirs);
     progress.advance(opened.filter->byte_size(), 0);
   }
   // The intersection has no more keys than its smallest part, whatever the estimate says: that of a full filter is

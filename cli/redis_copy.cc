@@ -50,7 +50,7 @@ Bytes bytes_at(const std::string& text) { return bytes_of(std::string_view(text)
 //   72 zero u8
 struct LineHeader {
   static constexpr std::size_t kBytes = 73;
-  static constexpr std::uint32_t kLine = 16;
+  static constexpr std::uint32_t kLine = 32;
   static constexpr std::uint32_t kFixed = 8;
   static constexpr std::uint32_t kGrowth = 2;
 
@@ -162,9 +162,9 @@ class Pieces {
     if (file.header().kind != Kind::line)
       fail("{}: a {} filter: a server has line filters only (LAYOUT LINE)", name, name_of(file.header().kind));
     const auto view = file.as<LineBloomView>();
-    if (!view || view->hasher().seed() != 0) {
-      fail("{}: hashed with {}{}, and a server hashes with {} without a seed", name, name_of(file.header().scheme),
-           view ? fmt::format(" and seed {}", view->hasher().seed()) : "", Hash::name);
+    if (!view || !(view->hasher() == Hash())) {
+      fail("{}: hashed with {}{}, and a server hashes with {} and the default seed", name,
+           name_of(file.header().scheme), view ? fmt::format(" and seed {}", view->hasher().seed()) : "", Hash::name);
     }
     Record record = file.header().record;
     if (record.capacity == 0) record.capacity = std::max<std::uint64_t>(1, record.keys);

@@ -24,7 +24,7 @@ struct RowShape {
 
   // A row for each factor of 0.03.
   static RowShape for_keys(const Request& request) {
-    const double wanted = std::clamp(request.fpr, 1e-12, 0.999);
+    const double wanted = std::clamp(request.fpr, kLeastFpr, 0.999);
     const double rows = std::clamp(std::round(std::log(wanted) / std::log(0.03)), 1.0, double{kMaxRows});
     return {LineShape::for_keys({.keys = request.keys, .fpr = std::pow(wanted, 1 / rows)}),
             static_cast<std::uint32_t>(rows)};

@@ -163,10 +163,10 @@ std::vector<std::byte> repaired(Bytes input) {
     const auto size = load<std::uint64_t>(file.data() + at + 16);
     if (offset > file.size() || size > file.size() - offset) continue;
     const std::uint64_t padded = std::min((size + 63) / 64 * 64, file.size() - offset);
-    store(file.data() + at + 24, perhaps::Hash{}(Bytes(file).subspan(offset, padded)).value);
+    store(file.data() + at + 24, perhaps::Hash(0)(Bytes(file).subspan(offset, padded)).value);
   }
   store<std::uint64_t>(file.data() + 64, 0);
-  store(file.data() + 64, perhaps::Hash{}(Bytes(file).first(header)).value);
+  store(file.data() + 64, perhaps::Hash(0)(Bytes(file).first(header)).value);
   return file;
 }
 

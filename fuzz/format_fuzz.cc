@@ -76,7 +76,7 @@ void open(const format::Codec& codec, Bytes bytes, unsigned choice) {
   demand(query(*strict->whole) == answers);
   if (strict->seek != nullptr) query(*strict->seek);
   // A description queries a quarter of a million keys: only for one file in 64, or the fuzzer would do little else.
-  if (perhaps::Hash{}(bytes).value % 64 == 0) describe(*strict->whole);
+  if (perhaps::Hash(0)(bytes).value % 64 == 0) describe(*strict->whole);
   std::size_t left = 16;
   for (const format::Entry& entry : strict->entries) {
     demand(entry.offset <= bytes.size() && entry.size <= bytes.size() - entry.offset);

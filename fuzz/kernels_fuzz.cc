@@ -53,7 +53,7 @@ void compare(const kernel::InstructionSet& row, typename L::Shape shape, const C
   const bool integers = choices.flags & 2;
   const Hash hash(choices.seed);
   const std::size_t inserted = words.size() * choices.inserted / 256;
-  const auto digest = [&](std::size_t i) { return integers ? hash(words[i]).value : words[i]; };
+  const auto digest = [&](std::size_t i) { return integers ? hash(words[i]).word() : words[i]; };
 
   Table reference(shape.bytes(), choices.offset % 64);
   for (std::size_t i = 0; i < inserted; ++i) L::insert(shape, reference.data(), digest(i));

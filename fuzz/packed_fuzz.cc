@@ -67,7 +67,7 @@ void query_any_bytes(Bytes bytes) {
   std::vector<std::byte> repaired(bytes.begin(), bytes.end());
   std::byte* const trailer = repaired.data() + bytes.size() - FilterBlock::kTrailerBytes;
   const Bytes summed(repaired.data() + bytes.size() - *tail, *tail - 16);
-  perhaps::detail::store(trailer + 32, perhaps::Hash()(summed).value);
+  perhaps::detail::store(trailer + 32, perhaps::Hash(0)(summed).value);
   query(FilterBlock::over(repaired, {.verify = false}));
   const auto load = [&](std::uint64_t offset, std::uint64_t count) {
     if (offset > repaired.size() || count > repaired.size() - offset) return FilterBlock::Loaded();

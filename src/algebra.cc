@@ -1,6 +1,7 @@
 // The condition of the three Bloom filters, by one pass over their bits.
 #include "perhaps/algebra.h"
 
+#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cmath>
@@ -18,6 +19,12 @@ std::uint64_t count_ones(Bytes table) noexcept {
   return ones;
 }
 
+// The rate that the fill shows, and what it does not show. A full filter's number of keys is infinite.
+template <class Shape>
+double with_equals(double rate, const Shape& shape, double keys) {
+  return std::isinf(keys) ? rate : std::min(1.0, rate + shape.equal_patterns(keys));
+}
+
 }  // namespace
 
 Condition condition_of(BloomShape shape, Bytes table) {
@@ -30,8 +37,8 @@ Condition condition_of(BloomShape shape, Bytes table) {
   }
   Condition c;
   c.fill = static_cast<double>(ones) / static_cast<double>(shape.bits);
-  c.fpr = std::pow(c.fill, shape.probes);
   c.keys = shape.keys_at(c.fill);
+  c.fpr = std::min(1.0, std::pow(c.fill, shape.probes) + equal_digests(ones == shape.bits ? 0 : c.keys));
   return c;
 }
 
@@ -66,8 +73,8 @@ Condition condition_of(LineShape shape, Bytes table) {
   }
   Condition c;
   c.fill = static_cast<double>(ones) / static_cast<double>(shape.bits());
-  c.fpr = rates / static_cast<double>(shape.lines);
   c.keys = shape.keys_at(c.fill);
+  c.fpr = with_equals(rates / static_cast<double>(shape.lines), shape, c.keys);
   return c;
 }
 
@@ -87,8 +94,8 @@ Condition condition_of(BlockShape shape, Bytes table) {
   }
   Condition c;
   c.fill = static_cast<double>(ones) / static_cast<double>(shape.bits());
-  c.fpr = rates / static_cast<double>(shape.blocks);
   c.keys = shape.keys_at(c.fill);
+  c.fpr = with_equals(rates / static_cast<double>(shape.blocks), shape, c.keys);
   return c;
 }
 

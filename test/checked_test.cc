@@ -102,12 +102,12 @@ class Checked {
 
  private:
   bool expects(std::uint64_t key) const {
-    const auto where = positions(filter_.shape(), digest_of(filter_.hasher(), key).value);
+    const auto where = positions(filter_.shape(), digest_of(filter_.hasher(), key).word());
     return std::ranges::all_of(where, [&](std::uint64_t bit) { return bits_.contains(bit); });
   }
   void remember(std::uint64_t key) {
     keys_.insert(key);
-    const auto where = positions(filter_.shape(), digest_of(filter_.hasher(), key).value);
+    const auto where = positions(filter_.shape(), digest_of(filter_.hasher(), key).word());
     bits_.insert(where.begin(), where.end());
   }
   static std::uint64_t half_of(std::uint64_t bit) {
@@ -214,7 +214,7 @@ TYPED_TEST(CheckedDouble, EveryKernelAnswersLikeTheLayout) {
     with_every_kernel([&](const kernel::InstructionSet&) {
       filter.may_contain(std::span<const Digest<H>>(digests), std::span(answers));
       for (std::size_t i = 0; i < digests.size(); ++i) {
-        const bool wanted = covers(shape, filter.bytes(), digests[i].value);
+        const bool wanted = covers(shape, filter.bytes(), digests[i].word());
         RC_ASSERT((answers[i / kBatch] >> i % kBatch & 1) == std::uint64_t{wanted});
       }
     });

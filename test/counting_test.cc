@@ -103,7 +103,7 @@ TEST(Counting, NoFalseNegatives) {
       CountingBloom plain = frozen(filter);
       expect_all_perhaps(plain, some, std::span<const Digest<Hash>>(digests));
       std::vector<std::uint64_t> words;  // a digest may carry a tag
-      for (const auto& d : digests) words.push_back(d.value);
+      for (const auto& d : digests) words.push_back(d.word());
       std::vector<std::uint64_t> answers(n / 64 + 1);
       Unaligned copy(filter.bytes());
       const CountingBloomView unaligned = *CountingBloomView::over(copy.bytes(), filter.shape(), filter.hasher());
@@ -129,7 +129,7 @@ TEST(Counting, AllFormsAnswerAlike) {
     const CountingBloom plain = frozen(filter);
     EXPECT_EQ(plain.byte_size() * 4, filter.byte_size());
     std::vector<std::uint64_t> digests(2000), answers(digests.size() / 64 + 1);
-    for (std::uint64_t i = 0; i < digests.size(); ++i) digests[i] = filter.hasher()(i).value;
+    for (std::uint64_t i = 0; i < digests.size(); ++i) digests[i] = filter.hasher()(i).word();
     for (const CountingBloomView& view : {filter.view(), plain.view()}) {
       for (const bool ahead : {false, true}) {
         detail::query_batch<L>(view.shape(), view.bytes().data(),
@@ -360,8 +360,8 @@ TEST(Counting, GoldenBytes) {
     char line[100];
     std::snprintf(line, sizeof line, "%u + %u: %llu keys, %016llx, plain %016llx\n", s.probes, s.guards,
                   static_cast<unsigned long long>(L::keys(s, t.data())),
-                  static_cast<unsigned long long>(Hash()(Bytes(t)).value),
-                  static_cast<unsigned long long>(Hash()(Bytes(plain)).value));
+                  static_cast<unsigned long long>(Hash(0)(Bytes(t)).value),
+                  static_cast<unsigned long long>(Hash(0)(Bytes(plain)).value));
     now += line;
   }
   EXPECT_EQ(now,

@@ -133,7 +133,7 @@ TEST(Cuckoo, NoFalseNegatives) {
       ASSERT_EQ(filter.keys(), n);
       expect_all_perhaps(filter, some, std::span<const Digest<Hash>>(digests));
       std::vector<std::uint64_t> words;  // a digest may carry a tag
-      for (const auto& d : digests) words.push_back(d.value);
+      for (const auto& d : digests) words.push_back(d.word());
       std::vector<std::uint64_t> answers(n / 64 + 1);
       Unaligned copy(filter.bytes());
       const CuckooView unaligned = *CuckooView::over(copy.bytes(), filter.shape(), filter.hasher());
@@ -518,7 +518,7 @@ TEST(Cuckoo, GoldenBytes) {
     std::snprintf(line, sizeof line, "%llu %u %u: %llu stashed, %llu keys, %016llx\n",
                   static_cast<unsigned long long>(s.buckets), s.fingerprint_bits, s.guard_bits,
                   static_cast<unsigned long long>(stashed), static_cast<unsigned long long>(L::keys(s, t.data())),
-                  static_cast<unsigned long long>(Hash()(Bytes(t)).value));
+                  static_cast<unsigned long long>(Hash(0)(Bytes(t)).value));
     now += line;
   }
   EXPECT_EQ(now,

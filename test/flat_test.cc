@@ -117,7 +117,7 @@ TYPED_TEST(Values, EveryKindOfInsertWritesTheSameBytes) {
   const auto digests = digests_of(hasher, keys);
   const auto shape = TypeParam::Shape::for_keys({.keys = 2000, .fpr = 0.01});
   std::vector<std::byte> wanted(shape.bytes());
-  for (const auto& d : digests) set_all(shape, wanted, d.value);
+  for (const auto& d : digests) set_all(shape, wanted, d.word());
   for (std::uint64_t turn = 0; turn < 5 * kernel::instruction_sets().size(); ++turn) {
     TypeParam filter(shape, hasher);
     insert_somehow(filter, std::span<const std::uint64_t>(keys), std::span(digests), turn);

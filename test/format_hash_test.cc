@@ -54,7 +54,7 @@ const std::map<std::string, std::function<std::string(Bytes)>> kColumns = {
        const std::uint32_t first = murmur3_x86_32_spark(key, 0);
        return hex32(first) + " " + hex32(murmur3_x86_32_spark(key, first));
      }},
-    {"xxh3_64_final_s0_for_contrast", [](Bytes key) { return hex64(Hash{}(key).value); }},
+    {"xxh3_64_final_s0_for_contrast", [](Bytes key) { return hex64(Hash(0)(key).value); }},
     {"xxh64_s0", [](Bytes key) { return hex64(xxh64(key, 0)); }},
     {"xxh64_s1", [](Bytes key) { return hex64(xxh64(key, 1)); }},
 };

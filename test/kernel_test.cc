@@ -36,7 +36,7 @@ struct Guarded {
   }
 };
 
-using Classic = BloomLayout<EnhancedDouble>;  // has no kernels: its loop is compared with the layout instead
+using Classic = BloomLayout<Multiplicative>;  // has no kernels: its loop is compared with the layout instead
 
 std::vector<std::uint64_t> some_digests(std::uint64_t seed, std::size_t count) {
   std::vector<std::uint64_t> digests(count);
@@ -52,22 +52,27 @@ void half_full(typename L::Shape shape, std::span<std::byte> table, const std::v
   for (std::size_t i = 0; i < digests.size(); i += 2) set_all(shape, table, digests[i]);
 }
 
-// Both forms of a kernel: from digests, and from integer keys that it hashes itself.
-enum class From { digests, integers };
+// The three forms of a kernel: from words, from digests that it spreads, and from integer keys that it hashes itself.
+enum class From { words, digests, integers };
+constexpr std::uint64_t kSpread = Hash::kSpread;
 
 template <class L>
 void expect_equal(typename L::Shape shape, From from, std::size_t count, bool ahead, std::size_t misaligned) {
   const Hash hash(count);
   const auto input = some_digests(count * 31 + misaligned, count);
   auto digests = input;
-  if (from == From::integers) std::ranges::transform(input, digests.begin(), [&](auto k) { return hash(k).value; });
+  if (from == From::digests) std::ranges::transform(input, digests.begin(), [&](auto d) { return d * kSpread; });
+  if (from == From::integers) std::ranges::transform(input, digests.begin(), [&](auto k) { return hash(k).word(); });
 
   Guarded table(shape.bytes(), misaligned);
   half_full<L>(shape, table.table(), digests);
   Guarded built(shape.bytes(), misaligned);
   std::vector<std::uint64_t> answers(count / kBatch + 2, kUntouched);
-  const detail::Batch<> batch{
-      .words = input.data(), .count = count, .ahead = ahead, .hash = from == From::integers ? &hash : nullptr};
+  const detail::Batch<> batch{.words = input.data(),
+                              .count = count,
+                              .ahead = ahead,
+                              .hash = from == From::integers ? &hash : nullptr,
+                              .spread = from == From::digests ? kSpread : 1};
   detail::query_batch<L>(shape, table.table().data(), batch, answers.data());
   ASSERT_EQ(detail::insert_batch<L>(shape, built.table().data(), batch), count);
 
@@ -90,6 +95,7 @@ void every_count(typename L::Shape shape) {
     for (std::size_t count = 0; count <= 200; ++count) {
       for (const bool ahead : {false, true}) {
         SCOPED_TRACE(std::string(row.name) + ", " + std::to_string(count) + " keys" + (ahead ? ", prefetched" : ""));
+        ASSERT_NO_FATAL_FAILURE(expect_equal<L>(shape, From::words, count, ahead, count % 64));
         ASSERT_NO_FATAL_FAILURE(expect_equal<L>(shape, From::digests, count, ahead, count % 64));
         ASSERT_NO_FATAL_FAILURE(expect_equal<L>(shape, From::integers, count, ahead, count % 64));
       }
@@ -182,7 +188,7 @@ TEST(Kernel, SingleLookupsEqualTheLayout) {
   }
   for (std::uint32_t probes = 1; probes <= BloomShape::kMaxProbes; ++probes) {
     SCOPED_TRACE(std::to_string(probes) + " probes");
-    expect_single_equal<BloomLayout<EnhancedDouble>>({.bits = 12'345, .probes = probes});
+    expect_single_equal<BloomLayout<Multiplicative>>({.bits = 12'345, .probes = probes});
   }
   expect_single_equal<BlockLayout>({.blocks = 61});
 }

@@ -119,7 +119,7 @@ Result<void> intersect(Flat<L, H>& into, std::type_identity_t<FlatView<L, H>> ot
 // position p / 2 of the half: the fold is exact, bit for bit.
 template <class L>
 concept FoldingLayout = BitLayout<L> &&(std::same_as<typename L::Shape, LineShape> || std::same_as<L, BlockLayout> ||
-                                        std::same_as<L, BloomLayout<EnhancedDouble>>);
+                                        std::same_as<L, BloomLayout<Multiplicative>>);
 // Half the size.
 template <FoldingLayout L, Hasher H>
 Result<Flat<L, H>> fold(FlatView<L, H> whole) {

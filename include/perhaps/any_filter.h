@@ -49,6 +49,24 @@ struct Description {
 struct Record {
   std::uint64_t keys = 0;      // insertions so far; duplicates count
   std::uint64_t capacity = 0;  // the number of keys it was sized for; 0 = unknown
+  // Names and values that a writer left for readers, such as recipe, note, created and tool, in the order of the file.
+  // A name has 1 to 64 of a-z, 0-9, '.', '_' and '-' and occurs once; a value is UTF-8. Together at most 64 KiB.
+  Facts about{};
+
+  // The value of that name, or null.
+  const std::string* find(std::string_view name) const noexcept {
+    for (const auto& [key, value] : about) {
+      if (key == name) return &value;
+    }
+    return nullptr;
+  }
+  // Of two filters that become one: what both say stays.
+  void keep_common(const Record& other) {
+    std::erase_if(about, [&](const auto& entry) {
+      const std::string* const theirs = other.find(entry.first);
+      return theirs == nullptr || *theirs != entry.second;
+    });
+  }
 };
 
 // The part of a filter that takes digests, for readers that query many filters with one key: hash once, prefetch in
@@ -84,8 +102,11 @@ class PERHAPS_API AnyFilter {
   bool may_contain(Bytes key) const noexcept { return may_contain(std::span(&key, 1)) != 0; }
 
   virtual std::uint64_t byte_size() const noexcept = 0;
-  // Zero where nothing is recorded.
-  virtual Record record() const noexcept { return {}; }
+  // Zero, and nothing about it, where nothing is recorded.
+  virtual const Record& record() const noexcept {
+    static const Record kNone;
+    return kNone;
+  }
   // One pass over the bits.
   virtual Description describe() const = 0;
   // Null for a foreign format, which hashes keys in its own way.
@@ -96,7 +117,7 @@ class PERHAPS_API AnyFilter {
 class PERHAPS_API AnyOwner : public AnyFilter {
  public:
   // Writes our own file (container.h), atomically.
-  virtual Result<void> save(const std::string& path, Record record) const = 0;
+  virtual Result<void> save(const std::string& path, const Record& record) const = 0;
 };
 
 // How many of the keys passed to erase_digests met which fate.
@@ -107,7 +128,8 @@ struct ErasedCounts {
 };
 
 // Takes keys. Its record counts insertions less removals; merging adds the counts, and an intersection holds at most
-// the smaller of the two. What a family cannot do is refused as `unsupported`.
+// the smaller of the two. Of what the records say about the filters, what both say stays. What a family cannot do is
+// refused as `unsupported`.
 class PERHAPS_API AnyMutable : public AnyOwner {
  public:
   // Returns how many keys went in: fewer than given if the filter is full. A scalable filter grows and keeps its rate;

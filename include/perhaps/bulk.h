@@ -75,7 +75,7 @@ class BulkInsert {
         const std::size_t stride = bulk_.stride();
         digest* const blocks = this->blocks();
         for (const digest& d : many) {
-          const auto part = static_cast<std::size_t>(L::place_of(shape, d.value) >> bulk_.shift_);
+          const auto part = static_cast<std::size_t>(L::place_of(shape, d.word()) >> bulk_.shift_);
           blocks[part * stride + used_[part]] = d;
           if (++used_[part] == block) flush(part);
         }

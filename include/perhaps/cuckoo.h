@@ -404,7 +404,7 @@ requires std::same_as<typename F::layout, CuckooLayout> std::uint64_t count(cons
                                                                             Digest<typename F::hasher_type> d)
 noexcept {
   d.check(filter.hasher());
-  return CuckooLayout::count(filter.shape(), filter.bytes().data(), d.value);
+  return CuckooLayout::count(filter.shape(), filter.bytes().data(), d.word());
 }
 
 }  // namespace perhaps

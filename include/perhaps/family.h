@@ -21,7 +21,7 @@
 #define PERHAPS_FAMILIES(FAMILY)                                                                            \
   FAMILY(line, 2, LineLayout, "one cache line per key; the default")                                        \
   FAMILY(block, 3, BlockLayout, "half a line, fastest single lookup, Parquet's layout")                     \
-  FAMILY(classic, 1, BloomLayout<EnhancedDouble>, "classic Bloom: smallest of the three, slowest")          \
+  FAMILY(classic, 1, BloomLayout<Multiplicative>, "classic Bloom: smallest of the three, slowest")          \
   FAMILY(scalable, 5, ScalableBloom, "a chain of line filters for an unknown number of keys")               \
   FAMILY(counting, 4, CountingLayout, "counters of 4 bits, one line per key; keys can be removed")          \
   FAMILY(cuckoo, 6, CuckooLayout, "fingerprints in buckets of four; keys can be removed")                   \

@@ -44,7 +44,7 @@ class FlatProbes {
   template <class Isa = detail::isa::Here>
   [[gnu::always_inline]] bool may_contain(digest d) const noexcept {
     d.check(hasher_);
-    return L::template may_contain<Isa>(shape_, table_, d.value);
+    return L::template may_contain<Isa>(shape_, table_, d.word());
   }
   // REQUIRES: batch.size() <= kBatch
   std::uint64_t may_contain(std::span<const digest> batch) const noexcept {
@@ -58,7 +58,7 @@ class FlatProbes {
     assert(answers.size() * kBatch >= digests.size());
     query(digests, answers.data(), detail::far_away(byte_size()));
   }
-  void prefetch(digest d) const noexcept { L::prefetch(shape_, table_, d.value); }
+  void prefetch(digest d) const noexcept { L::prefetch(shape_, table_, d.word()); }
   std::uint64_t keys() const noexcept requires CountedLayout<L> { return L::keys(shape_, table_); }
   bool needs_rebuild() const noexcept requires ErasableLayout<L> { return L::needs_rebuild(shape_, table_); }
 
@@ -136,7 +136,13 @@ class FlatProbes {
                                       });
   }
 
-  // The digests as the plain words that layouts take.
+  // Digests on their way to a kernel, which spreads them.
+  static detail::Batch<typename L::word> batch_of(const typename L::word* digests, std::size_t count,
+                                                  bool ahead) noexcept {
+    return {.words = digests, .count = count, .ahead = ahead, .spread = detail::spread_of<H>()};
+  }
+
+  // The digests as plain numbers.
   template <class Use>
   static void in_words(std::span<const digest> digests, Use use) noexcept {
     if constexpr (sizeof(digest) == sizeof(typename L::word)) {
@@ -154,7 +160,7 @@ class FlatProbes {
   void query(std::span<const digest> digests, std::uint64_t* answers, bool ahead) const noexcept {
     check_all(digests);
     in_words(digests, [&](const typename L::word* words, std::size_t count) {
-      detail::query_batch<L>(shape_, table_, {.words = words, .count = count, .ahead = ahead}, answers);
+      detail::query_batch<L>(shape_, table_, batch_of(words, count, ahead), answers);
       answers += count / kBatch;
     });
   }
@@ -219,7 +225,7 @@ class FlatSpan : public FlatProbes<L, H> {
   // `present`: the key looked present before.
   Inserted insert(digest d) noexcept {
     d.check(this->hasher_);
-    return L::insert(this->shape_, table(), d.value);
+    return L::insert(this->shape_, table(), d.word());
   }
   void insert(std::span<const digest> many) noexcept requires(!FillingLayout<L>) {
     insert(many, detail::far_away(this->byte_size()));
@@ -259,7 +265,7 @@ class FlatSpan : public FlatProbes<L, H> {
 
   Erased erase(digest d) noexcept requires ErasableLayout<L> {
     d.check(this->hasher_);
-    return L::erase(this->shape_, table(), d.value);
+    return L::erase(this->shape_, table(), d.word());
   }
   template <Key K>
   Erased erase(const K& key) noexcept requires ErasableLayout<L> {
@@ -281,8 +287,7 @@ class FlatSpan : public FlatProbes<L, H> {
     bool full = false;
     this->in_words(many, [&](const typename L::word* words, std::size_t count) {
       if (full) return;
-      const std::size_t went_in =
-          detail::insert_batch<L>(this->shape_, table(), {.words = words, .count = count, .ahead = ahead});
+      const std::size_t went_in = detail::insert_batch<L>(this->shape_, table(), this->batch_of(words, count, ahead));
       inserted += went_in;
       full = went_in < count;
     });
@@ -316,11 +321,11 @@ class FlatShared {
 
   bool may_contain(digest d) const noexcept {
     d.check(hasher_);
-    return L::may_contain_shared(shape_, table_, d.value);
+    return L::may_contain_shared(shape_, table_, d.word());
   }
   Inserted insert(digest d) const noexcept {
     d.check(hasher_);
-    return L::insert_shared(shape_, table_, d.value);
+    return L::insert_shared(shape_, table_, d.word());
   }
   void insert(std::span<const digest> many) const noexcept {
     detail::for_each_key<16, detail::Inlined>(
@@ -329,7 +334,7 @@ class FlatShared {
                       [this](digest, digest d) { static_cast<void>(insert(d)); }},
         [](std::uint64_t, std::size_t) { return true; });
   }
-  void prefetch(digest d) const noexcept { L::prefetch(shape_, table_, d.value); }
+  void prefetch(digest d) const noexcept { L::prefetch(shape_, table_, d.word()); }
 
   template <Key K>
   bool may_contain(const K& key) const noexcept {

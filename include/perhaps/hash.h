@@ -7,8 +7,20 @@
 // silent false negatives -- does not compile. Seeds and keys are run-time state: equality of hashers includes them,
 // whatever combines filters compares hashers, and checked builds (PERHAPS_CHECK_DIGESTS) assert on every use.
 //
+// From a digest to a table there is one more step, which keeps filters apart from their neighbours:
+//
+//   digest --spread--> word = digest * H::kSpread mod 2^64 --layout--> positions
+//
+// Layouts take places from the top of a word and patterns from the rest. If words were digests, a service that routes
+// keys by the top bits of the same digest would leave each of its filters a sixteenth of its lines (a filter made for
+// 1 % then answered *perhaps* to 99.9 % of absent keys). The top bits of a product depend on all bits of the digest, so
+// no range of digest bits that somebody else has used up thins a table out. Whoever routes by the digest itself uses
+// partition_of() and may keep default filters behind it; what must not be shared is the *word*. The seed of Hash{} is
+// our own for the same reason: XXH3-64 with seed 0 is what everybody else routes with. Hashers of other systems have no
+// kSpread; their digests reach the layout as they are, since their formats say so.
+//
 // Two schemes:
-//   Hash       XXH3-64 for bytes, two multiplications for integers. Fast. The default.
+//   Hash       XXH3-64 for bytes, a folded multiplication for integers. Fast. The default.
 //   KeyedHash  SipHash-1-3 under a secret 128-bit key. For keys chosen by an adversary: XXH3 is not cryptographic, and
 //              whoever knows the seed can make every lookup a false positive.
 //
@@ -34,9 +46,28 @@ using Bytes = std::span<const std::byte>;
 // Not std::span(text): that constructor is missing in libc++ 14.
 inline Bytes bytes_of(std::string_view text) noexcept { return std::as_bytes(std::span(text.data(), text.size())); }
 
+namespace detail {
+// What digests of H are multiplied by to become words: H::kSpread, or 1 for hashers of other systems.
+template <class H>
+constexpr std::uint64_t spread_of() noexcept {
+  if constexpr (requires { H::kSpread; }) {
+    return H::kSpread;
+  } else {
+    return 1;
+  }
+}
+// And what words are multiplied by to become digests again. Newton: each step doubles the low bits that are right.
+template <class H>
+constexpr std::uint64_t unspread_of() noexcept {
+  std::uint64_t inverse = spread_of<H>();
+  for (int step = 0; step < 5; ++step) inverse *= 2 - spread_of<H>() * inverse;
+  return inverse;
+}
+}  // namespace detail
+
 template <class H>
 struct Digest {
-  typename H::word value;
+  typename H::word value;  // what is stored, compared and shared. Layouts take word().
 #if PERHAPS_CHECK_DIGESTS
   std::uint64_t tag;  // of the hasher, seed or key included
 #endif
@@ -50,6 +81,15 @@ struct Digest {
 #else
     return Digest(value);
 #endif
+  }
+
+  // What layouts take.
+  constexpr typename H::word word() const noexcept {
+    if constexpr (detail::spread_of<H>() == 1) {
+      return value;
+    } else {
+      return value * detail::spread_of<H>();
+    }
   }
 
   // Asserts, in checked builds, that `hasher` made this digest.
@@ -127,10 +167,27 @@ void digests_of(const H& hasher, std::span<const K> keys, std::type_identity_t<s
   }
 }
 
+// Which of `parts` partitions a digest belongs to: floor(digest * parts / 2^64), its top bits if `parts` is a power of
+// two. The way to hash once for a router and the filters behind it. (Files of shards are cut by another hash of the
+// key, file/shards.h, which clients can compute without this library.)  REQUIRES: parts > 0
+template <Hasher H>
+constexpr std::uint64_t partition_of(
+    const Digest<H>& digest, std::uint64_t parts) noexcept requires std::same_as<typename H::word, std::uint64_t> {
+  return detail::scale(digest.value, parts);
+}
+
+namespace detail {
+// Odd, and the words of integers are those of a hash of two multiplications: fold, then this.
+inline constexpr std::uint64_t kSpread = 0xd6e8feb86659fd93u;
+}  // namespace detail
+
 class Hash {
  public:
   using word = std::uint64_t;
   static constexpr std::string_view name = "xxh3-64";
+  static constexpr word kSpread = detail::kSpread;
+  // Of Hash{}: "perhaps!" in ASCII. Files carry their seed.
+  static constexpr std::uint64_t kDefaultSeed = 0x7065726861707321u;
 
   constexpr Hash() = default;
   constexpr explicit Hash(std::uint64_t seed) noexcept : seed_(seed) {}
@@ -143,22 +200,21 @@ class Hash {
   PERHAPS_API void many(std::span<const Bytes> keys, std::span<Digest<Hash>> out) const noexcept;
   PERHAPS_API void many(std::span<const std::string_view> keys, std::span<Digest<Hash>> out) const noexcept;
 
-  // Integers: a 64 x 64 -> 128 bit product, folded, and multiplied once more. The seed enters multiplied, because seeds
-  // 0, 1, 2.. xored into keys 0, 1, 2.. would only permute the same set. The fold alone would save 0.2 ns, but keys
-  // that form a grid then come out well above the model, and sequences below it; with the second product sequences,
-  // strides, pointers, doubles, grids and reversed bytes all behave as random keys (hash_test). The two multiplications
-  // and three shifts of murmur's finaliser and its kin avalanche better in the low bits, which no Bloom filter needs,
-  // and cost 0.7 ns more: families that cut fingerprints out of a digest mix it again.
+  // Integers: a 64 x 64 -> 128 bit product, folded. The seed enters multiplied, because seeds 0, 1, 2.. xored into keys
+  // 0, 1, 2.. would only permute the same set. The fold alone is not enough for a table: keys that form a grid would
+  // come out well above the model, and sequences below it. The spread is the second product, and with it the words of
+  // sequences, strides, pointers, doubles, grids and reversed bytes all behave as random ones (hash_test). The two
+  // multiplications and three shifts of murmur's finaliser and its kin avalanche better in the low bits, which no Bloom
+  // filter needs, and cost 0.7 ns more: families that cut fingerprints out of a word mix it again.
   constexpr Digest<Hash> operator()(std::uint64_t key) const noexcept {
     const std::uint64_t seeded = key ^ (seed_ * 0x9e3779b97f4a7c15u + 0x2545f4914f6cdd1du);
-    const word folded = detail::folded_product(seeded, 0xa0761d6478bd642fu);
-    return Digest<Hash>::made_by(*this, folded * 0xd6e8feb86659fd93u);
+    return Digest<Hash>::made_by(*this, detail::folded_product(seeded, 0xa0761d6478bd642fu));
   }
 
   friend bool operator==(const Hash&, const Hash&) = default;
 
  private:
-  std::uint64_t seed_ = 0;
+  std::uint64_t seed_ = kDefaultSeed;
 };
 
 // A filter that strangers can feed or question keeps its false-positive rate only under a secret they cannot guess.
@@ -167,6 +223,7 @@ class KeyedHash {
   using word = std::uint64_t;
   using Secret = std::array<std::byte, 16>;
   static constexpr std::string_view name = "siphash-1-3";
+  static constexpr word kSpread = detail::kSpread;
 
   // There is no default: a filter under a secret that everybody knows would only look safe.
   PERHAPS_API explicit KeyedHash(const Secret& secret) noexcept;

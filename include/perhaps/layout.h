@@ -1,4 +1,4 @@
-// What a family is: a Layout, that is, a Shape (sizing.h) and a handful of static functions from (shape, table, digest)
+// What a family is: a Layout, that is, a Shape (sizing.h) and a handful of static functions from (shape, table, word)
 // to bits. The header of the family explains the structure and holds those functions; flat.h makes the filters of it.
 #pragma once
 #include <array>

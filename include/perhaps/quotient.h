@@ -248,7 +248,7 @@ using QuotientSpan = Quotient::Span;
 template <Hasher H>
 std::uint64_t count(const FlatView<QuotientLayout, H>& filter, std::type_identity_t<Digest<H>> d) noexcept {
   d.check(filter.hasher());
-  return QuotientLayout::count(filter.shape(), filter.bytes().data(), d.value);
+  return QuotientLayout::count(filter.shape(), filter.bytes().data(), d.word());
 }
 template <Hasher H>
 std::uint64_t count(const BasicQuotient<H>& filter, std::type_identity_t<Digest<H>> d) noexcept {
@@ -310,7 +310,7 @@ Result<BasicQuotient<H>> build_quotient(QuotientShape shape, std::span<const Dig
   std::vector<std::uint64_t> fingerprints(digests.size());
   for (std::size_t i = 0; i < digests.size(); ++i) {
     digests[i].check(hasher);
-    fingerprints[i] = QuotientLayout::fingerprint_of(shape, digests[i].value);
+    fingerprints[i] = QuotientLayout::fingerprint_of(shape, digests[i].word());
   }
   BasicQuotient<H> filter(shape, hasher);
   auto done = QuotientLayout::build(shape, filter.writable_bytes().data(), std::move(fingerprints));

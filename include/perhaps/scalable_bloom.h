@@ -29,7 +29,8 @@
 //
 // A lookup queries the links newest first; a present key is mostly found in the newest, an absent one queries them all.
 // A LineBloom link costs one cache line, but below 1e-4 the classic filter takes 10 to 40 % less memory. The probes of
-// a link are limited by its family (16; classic 30), so rates below some 1e-10 are missed: fpr() says what they are.
+// a link are limited by its family (16; classic 30), and no link has a share below kLeastFpr, so chains of less than
+// 1e-9 miss their rate (AnyRequest refuses them): fpr() says what it is.
 #pragma once
 #include <algorithm>
 #include <array>

@@ -35,9 +35,15 @@ concept SizeRequest = requires(R r) {
   { r.max_bytes } -> std::same_as<std::uint64_t&>;
 };
 
+// The lowest rate that a filter can be sized for: below it the sums of the models end. Some families end earlier
+// (fingerprints of 32 bits cannot do better than 2^-32), and none does better than keys / 2^64, the probability that
+// two of the 64-bit digests are equal.
+inline constexpr double kLeastFpr = 1e-12;
+
 // What is wanted of a filter. `keys` is how many will be inserted; the first of `max_bytes`, `bits_per_key` and `fpr`
-// that is not zero decides the size. Rates are met down to 1e-12, where the models end, and a filter is never smaller
-// than one line, block or byte.  REQUIRES: 0 < fpr < 1 where it decides, bits_per_key >= 0.
+// that is not zero decides the size. A filter is never smaller than one line, block or byte.
+// REQUIRES: kLeastFpr <= fpr < 1 where it decides, bits_per_key >= 0. A lower rate is taken for the lowest that the
+// family has; Shape::fpr(keys) says which. (AnyRequest and the command line refuse it instead.)
 //
 // What only some families can honour is not a field here but in a request of their own (GuardedRequest, FuseRequest),
 // so that asking another family for it does not compile. A plain request becomes any of these.
@@ -85,9 +91,12 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 
 // No filter of any kind can do with fewer bits per key: log2(1 / fpr).
 PERHAPS_API double bits_per_key_limit(double fpr) noexcept;
+// Nor with a lower rate than this: the probability that one of `keys` keys has the 64-bit digest of an absent one.
+constexpr double equal_digests(double keys) noexcept { return keys * 0x1p-64; }
 
 // Classic Bloom filter: `probes` bits anywhere in an array of `bits` bits.
-//   fpr = E[fill^probes], fill = 1 - (1 - 1/bits)^(probes * keys); 1.44 * log2(1/fpr) bits per key at the best `probes`
+//   fpr = E[fill^probes], E[fill] = 1 - (1 - 1/bits)^(probes * keys); 1.44 * log2(1/fpr) bits per key at the best
+//   `probes`
 struct BloomShape {
   static constexpr std::uint32_t kMaxProbes = 30;
   std::uint64_t bits = 8;    // 1 or more
@@ -108,8 +117,8 @@ struct BloomShape {
 };
 
 // Line Bloom filter: all probes of a key in one 512-bit line of 8 lanes, dealt out to the lanes in turn.
-//   fpr = sum over the ways to leave probed bits unset (inclusion-exclusion); 5 % more bits than classic at 1 %,
-//   9 % at 0.1 %, 15 % at 0.01 %
+//   fpr = sum over the ways to leave probed bits unset (inclusion-exclusion), and keys / lines / 2^32 for the pattern
+//   of eight probes, which comes from 32 bits of a word; 5 % more bits than classic at 1 %, 9 % at 0.1 %, 15 % at 1e-4
 struct LineShape {
   static constexpr std::uint32_t kMaxProbes = 16;
   std::uint64_t lines = 1;   // 1 or more, any number
@@ -122,6 +131,8 @@ struct LineShape {
   PERHAPS_API double fill(double keys) const;
   PERHAPS_API double keys_at(double fill) const;
   PERHAPS_API double keys_for(double fpr) const;
+  // The part of fpr() that the fill does not show: keys whose patterns come from the same bits of their words.
+  PERHAPS_API double equal_patterns(double keys) const;
 
   constexpr std::uint64_t bytes() const noexcept { return lines * kLineBytes; }
   constexpr std::uint64_t bits() const noexcept { return lines * 512; }
@@ -136,7 +147,7 @@ struct LineShape {
 };
 
 // Split-block Bloom filter: eight probes, one in each 32-bit word of a 256-bit block.
-//   fpr = sum_i C(8,i) (-1)^i (1 - (1 - (31/32)^i) / blocks)^keys
+//   fpr = sum_i C(8,i) (-1)^i (1 - (1 - (31/32)^i) / blocks)^keys + keys / blocks / 2^32, as a pattern has 32 bits
 // Good around 1 %; expensive at both ends (0.01 % needs 26 bits per key) because the probe count is fixed.
 struct BlockShape {
   static constexpr std::uint32_t kProbes = 8;
@@ -148,6 +159,8 @@ struct BlockShape {
   PERHAPS_API double fill(double keys) const;
   PERHAPS_API double keys_at(double fill) const;
   PERHAPS_API double keys_for(double fpr) const;
+  // As LineShape's.
+  PERHAPS_API double equal_patterns(double keys) const;
 
   constexpr std::uint64_t bytes() const noexcept { return blocks * 32; }
   constexpr std::uint64_t bits() const noexcept { return blocks * 256; }

@@ -359,21 +359,18 @@ class StaticBuilder {
     explicit Lane(StaticBuilder& builder) : lane_(&builder.pipeline_->add_lane()), hasher_(builder.hasher_) {}
 
     bool insert(std::span<const digest> many) {
-      if constexpr (sizeof(digest) == sizeof(std::uint64_t)) {
-        return detail::StaticPipeline::add(*lane_, reinterpret_cast<const std::uint64_t*>(many.data()), many.size());
-      } else {
-        std::array<std::uint64_t, 256> words;
-        bool stored = true;
-        for (std::size_t from = 0; from < many.size(); from += words.size()) {
-          const auto some = many.subspan(from, std::min(words.size(), many.size() - from));
-          for (std::size_t i = 0; i < some.size(); ++i) {
-            some[i].check(hasher_);
-            words[i] = some[i].value;
-          }
-          stored = detail::StaticPipeline::add(*lane_, words.data(), some.size());
+      // From here on there are only words: they are what is sorted, and what a layout takes.
+      std::array<std::uint64_t, 256> words;
+      bool stored = true;
+      for (std::size_t from = 0; from < many.size(); from += words.size()) {
+        const auto some = many.subspan(from, std::min(words.size(), many.size() - from));
+        for (std::size_t i = 0; i < some.size(); ++i) {
+          some[i].check(hasher_);
+          words[i] = some[i].word();
         }
-        return stored;
+        stored = detail::StaticPipeline::add(*lane_, words.data(), some.size());
       }
+      return stored;
     }
     // Keys instead of digests.
     template <ColumnKey K>

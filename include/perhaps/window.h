@@ -211,7 +211,7 @@ void insert(FlatSpan<WindowLayout, H> filter, std::type_identity_t<std::span<con
     const std::size_t count = std::min(words.size(), many.size() - from);
     for (std::size_t i = 0; i < count; ++i) {
       many[from + i].check(filter.hasher());
-      words[i] = many[from + i].value;
+      words[i] = many[from + i].word();
     }
     detail::kernels().window_check_and_insert(
         filter.shape(), table, {.words = words.data(), .count = count, .ahead = ahead}, &answers[from / kBatch]);

@@ -21,7 +21,7 @@ class PackedPolicy final : public ::leveldb::FilterPolicy {
   explicit PackedPolicy(const Options& options) : options_(options) {}
 
   // A change of the bytes that older readers would misread takes another name.
-  const char* Name() const override { return "perhaps.packed"; }
+  const char* Name() const override { return "perhaps.packed2"; }
 
   void CreateFilter(const Slice* keys, int n, std::string* dst) const override {
     std::vector<std::uint64_t> digests(static_cast<std::size_t>(n));

@@ -529,9 +529,12 @@ int bf_loadchunk(Context* context, String** argv, int argc) noexcept {
     };
     const std::string_view text(reinterpret_cast<const char*>(data.data()), data.size());
     constexpr std::size_t kOptions = 12;  // where they are in the header of a chain
-    if (text.starts_with(WindowFilter::kMagic)) {
+    const auto options = data.size() > kOptions ? std::to_integer<unsigned>(data[kOptions]) : 0;
+    if (text.starts_with(WindowFilter::kMagic1) || (options & BloomNumbers::kLine1) != 0) {
+      error = kOldHash;
+    } else if (text.starts_with(WindowFilter::kMagic)) {
       install(Owned<Window>(Window::make()));
-    } else if (data.size() > kOptions && (std::to_integer<unsigned>(data[kOptions]) & BloomNumbers::kLine) != 0) {
+    } else if ((options & BloomNumbers::kLine) != 0) {
       install(Owned<Line>(Line::make()));
     } else {
       install(Owned<Bloom>(Bloom::make()));

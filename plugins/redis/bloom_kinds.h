@@ -18,6 +18,8 @@ inline constexpr const char* kFull = "ERR non scaling filter is full";
 inline constexpr const char* kNotInserted = "ERR problem inserting into filter";
 inline constexpr const char* kNotCreated = "ERR could not create filter";
 inline constexpr const char* kBadData = "ERR received bad data";
+inline constexpr const char* kOldHash =
+    "ERR written by a version before 0.2, whose hash is no longer supported: build the filter again";
 
 // The numbers of a new filter.
 struct Wish {

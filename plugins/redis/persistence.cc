@@ -54,27 +54,32 @@ struct Names;
 template <>
 struct Names<BloomChain> {
   static constexpr const char* type = "MBbloom--";
+  static constexpr int encoding = redisbloom::Link::kEncoding;
   static constexpr const char* load_chunk = "BF.LOADCHUNK";
 };
 template <>
 struct Names<CuckooChain> {
   static constexpr const char* type = "MBbloomCF";
+  static constexpr int encoding = redisbloom::kEncoding;
   static constexpr const char* load_chunk = "CF.LOADCHUNK";
 };
 template <>
 struct Names<LineChain> {
   static constexpr const char* type = "perhapsLB";
+  static constexpr int encoding = redisbloom::LineLink::kEncoding;
   static constexpr const char* load_chunk = "BF.LOADCHUNK";
 };
 template <>
 struct Names<WindowFilter> {
   static constexpr const char* type = "perhapsWF";
+  static constexpr int encoding = WindowFilter::kEncoding;
   static constexpr const char* load_chunk = "BF.LOADCHUNK";
 };
 
 template <>
 struct Names<ValkeyFilter> {
   static constexpr const char* type = "bloomfltr";
+  static constexpr int encoding = ValkeyFilter::kEncoding;
 };
 
 // valkey-bloom's, see valkey_bloom.h.
@@ -121,7 +126,9 @@ void save(Saver& out, const ValkeyFilter& filter) {
 // A window: its header and its table.
 Result<void> load(Loader& in, std::string_view format, int encoding, WindowFilter& filter) {
   using format::bad;
-  if (encoding > redisbloom::kEncoding) return bad(Errc::bad_version, format, "encoding ", encoding);
+  if (encoding > WindowFilter::kEncoding) return bad(Errc::bad_version, format, "encoding ", encoding);
+  if (encoding < WindowFilter::kEncoding)
+    return bad(Errc::bad_version, format, "encoding ", encoding, ": ", redisbloom::kOldHash);
   const Block header = in.block();
   const bool parsed = header.at != nullptr && filter.parse_header({header.at, header.size});
   in.give(header);
@@ -291,9 +298,7 @@ bool create(Context* context) noexcept {
                       .free_effort = free_effort<Chain>,
                       .copy = copy<Chain>,
                       .defrag = defrag<Chain>};
-  constexpr bool kValkey = std::is_same_v<Chain, ValkeyFilter>;
-  Value<Chain>::type = api::CreateDataType(context, Names<Chain>::type,
-                                           kValkey ? ValkeyFilter::kEncoding : redisbloom::kEncoding, &methods);
+  Value<Chain>::type = api::CreateDataType(context, Names<Chain>::type, Names<Chain>::encoding, &methods);
   return Value<Chain>::type != nullptr;
 }
 

@@ -5,7 +5,7 @@
 // and logs that as BF.ADVANCE with the time. A query on a primary ignores what has expired since; a query on a replica
 // answers from what the primary last wrote.
 //
-//   header  "perhapsW" | u64 lines, rows, probes, step, by_time, capacity | f64 rate      all little-endian
+//   header  "perhapsX" | u64 lines, rows, probes, step, by_time, capacity | f64 rate      all little-endian
 //   table   as window.h lays it out: 128 bytes with the generations, then the lines. Its 48 zero bytes hold u48
 //           items[8]: the items that were last added in generation g, at g mod 8. Their sum is BF.CARD.
 #pragma once
@@ -17,7 +17,9 @@ namespace perhaps::redis {
 class WindowFilter {
  public:
   using Hash = std::uint64_t;
-  static constexpr std::string_view kMagic = "perhapsW";
+  static constexpr std::string_view kMagic = "perhapsX";
+  static constexpr std::string_view kMagic1 = "perhapsW";  // of version 1, with another hash
+  static constexpr int kEncoding = 5;                      // before it, the values of version 1
   static constexpr std::uint64_t kHeaderBytes = 64;
 
   WindowShape shape{};
@@ -71,7 +73,7 @@ class WindowFilter {
     return by_time() && epoch > word(WindowLayout::kEpoch) ? epoch - word(WindowLayout::kEpoch) : 0;
   }
 
-  Hash hash(Bytes item) const noexcept { return perhaps::Hash{}(item).value; }
+  Hash hash(Bytes item) const noexcept { return perhaps::Hash{}(item).word(); }
   bool may_contain(Hash h, std::uint64_t late = 0) const noexcept {
     if (late >= WindowShape::kRemembered) return false;
     std::uint32_t seen = WindowLayout::seen(shape, table_, h);

@@ -25,7 +25,7 @@ Bytes bytes_in(const Slice& slice) noexcept { return bytes_of(std::string_view(s
 
 // Digests of ours in packed bytes.
 struct Packed {
-  static constexpr const char* kName = "perhaps.packed";  // another one for bytes that older readers would misread
+  static constexpr const char* kName = "perhaps.packed2";  // another one for bytes that older readers would misread
 
   class Keys {
    public:

@@ -42,7 +42,7 @@ Result<std::unique_ptr<AnyMutable>> make_chain(const AnyRequest& request, const 
         hasher);
   };
   if (growth->fpr < kClassicLinksBelow) {
-    chain.template operator()<BloomLayout<EnhancedDouble>>();
+    chain.template operator()<BloomLayout<Multiplicative>>();
   } else {
     chain.template operator()<LineLayout>();
   }

@@ -104,7 +104,7 @@ class StreamBuilder final : public AnyBuilder {
 
 // Whole sets, for filters that count copies: a key that is twice in the list must be in the filter once, because
 // otherwise a single erase would not remove it. So the digests are kept, 8 bytes per key, sorted and made distinct, and
-// inserted in ascending order, which is also the order of the table.
+// inserted in ascending order of their words, which is also the order of the table.
 template <MutableLayout L, Hasher H>
 class SetBuilder final : public AnyBuilder {
  public:
@@ -128,7 +128,8 @@ class SetBuilder final : public AnyBuilder {
       }
       part = {};
     }
-    const std::span<const std::uint64_t> distinct = sorted(all);
+    const std::span<std::uint64_t> distinct = sorted(all);
+    for (std::uint64_t& word : distinct) word *= detail::unspread_of<H>();
     request_.keys = std::max<std::uint64_t>(request_.keys, distinct.size());
     auto owner = std::make_unique<AnyFlatOwner<L, H>>(Flat<L, H>(request_, hasher_),
                                                       Record{.keys = 0, .capacity = request_.keys});
@@ -147,12 +148,14 @@ class SetBuilder final : public AnyBuilder {
     bool insert(std::span<const Bytes> keys) noexcept override {
       return in_digests(hasher_, keys, [&](auto some) {
         return guarded([&] {
-          for (const auto& d : some) to_.push_back(d.value);
+          for (const auto& d : some) to_.push_back(d.word());
         });
       });
     }
     bool insert_digests(std::span<const std::uint64_t> digests) noexcept override {
-      return guarded([&] { to_.insert(to_.end(), digests.begin(), digests.end()); });
+      return guarded([&] {
+        for (const std::uint64_t digest : digests) to_.push_back(digest * detail::spread_of<H>());
+      });
     }
 
    private:
@@ -172,7 +175,7 @@ class SetBuilder final : public AnyBuilder {
   };
 
   // The distinct ones, ascending, in `all` or in other_.
-  std::span<const std::uint64_t> sorted(std::vector<std::uint64_t>& all) {
+  std::span<std::uint64_t> sorted(std::vector<std::uint64_t>& all) {
     if (all.size() < UINT32_MAX) {
       other_.resize(all.size());
       return build::sort_distinct(all, other_, 0);

@@ -48,13 +48,15 @@ class FlatProbe final : public DigestProbe {
   using DigestProbe::may_contain;
   void may_contain(std::span<const std::uint64_t> digests, std::span<std::uint64_t> answers) const noexcept override {
     assert(answers.size() * kBatch >= digests.size());
-    detail::query_batch<L>(
-        view_.shape(), view_.bytes().data(),
-        {.words = digests.data(), .count = digests.size(), .ahead = detail::far_away(view_.byte_size())},
-        answers.data());
+    detail::query_batch<L>(view_.shape(), view_.bytes().data(),
+                           {.words = digests.data(),
+                            .count = digests.size(),
+                            .ahead = detail::far_away(view_.byte_size()),
+                            .spread = detail::spread_of<H>()},
+                           answers.data());
   }
   void prefetch(std::uint64_t digest) const noexcept override {
-    L::prefetch(view_.shape(), view_.bytes().data(), digest);
+    L::prefetch(view_.shape(), view_.bytes().data(), digest * detail::spread_of<H>());
   }
 
  private:
@@ -65,7 +67,7 @@ class FlatProbe final : public DigestProbe {
 template <class Base, class Held, class Probe>
 class AnyHeld : public Base {
  public:
-  AnyHeld(Held held, Record record) : held_(std::move(held)), record_(record), probe_(held_) {}
+  AnyHeld(Held held, Record record) : held_(std::move(held)), record_(std::move(record)), probe_(held_) {}
   AnyHeld(const AnyHeld&) = delete;  // probe_ refers to held_
   AnyHeld& operator=(const AnyHeld&) = delete;
 
@@ -79,7 +81,7 @@ class AnyHeld : public Base {
     held_.may_contain(keys, answers);
   }
   std::uint64_t byte_size() const noexcept override { return held_.byte_size(); }
-  Record record() const noexcept override { return record_; }
+  const Record& record() const noexcept override { return record_; }
   const DigestProbe* digests() const noexcept override { return &probe_; }
 
  protected:
@@ -194,12 +196,14 @@ class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
       if (both->byte_size() > this->held_.byte_size()) this->record_.capacity = both->shape().capacity();
       this->hold(*std::move(both));
       this->record_.keys += other.record().keys;
+      this->record_.keep_common(other.record());
       return {};
     } else if constexpr (MergesInPlace<L, H>) {
       auto theirs = same_type(other);
       if (!theirs) return std::move(theirs).error();
       if (auto done = perhaps::merge(this->held_, *theirs); !done) return done;
       this->record_.keys += other.record().keys;
+      this->record_.keep_common(other.record());
       return {};
     } else {
       (void)other;
@@ -212,6 +216,7 @@ class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
       if (!theirs) return std::move(theirs).error();
       if (auto done = perhaps::intersect(this->held_, *theirs); !done) return done;
       this->record_.keys = std::min(this->record_.keys, other.record().keys);
+      this->record_.keep_common(other.record());
       return {};
     } else {
       (void)other;
@@ -228,7 +233,7 @@ class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
     }
   }
 
-  Result<void> save(const std::string& path, Record record) const override {
+  Result<void> save(const std::string& path, const Record& record) const override {
     return perhaps::save(path, this->held_, record);
   }
 
@@ -280,7 +285,7 @@ class AnyStatic final : public AnyFlatBase<L, H, AnyOwner, StaticFilter<L, H>> {
  public:
   using AnyFlatBase<L, H, AnyOwner, StaticFilter<L, H>>::AnyFlatBase;
 
-  Result<void> save(const std::string& path, Record record) const override {
+  Result<void> save(const std::string& path, const Record& record) const override {
     return perhaps::save(path, this->held_, record);
   }
 };

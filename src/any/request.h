@@ -1,5 +1,8 @@
 // A request at run time as the request of a typed family, or why the family cannot honour it. Private to src/any.
 #pragma once
+#include <algorithm>
+#include <array>
+#include <cstdio>
 #include <string>
 
 #include "any/family.h"
@@ -18,10 +21,15 @@ inline Result<void> check_rate(Kind kind, const AnyRequest& request) {
   const bool decides = request.max_bytes == 0 && request.bits_per_key == 0;
   if (decides && !(request.fpr > 0 && request.fpr < 1))
     return cannot_honour(kind, "fpr", "a rate lies between 0 and 1", Errc::bad_parameter);
+  if (decides && request.fpr < kLeastFpr)
+    return cannot_honour(kind, "fpr", "no rate below 1e-12 can be promised", Errc::bad_parameter);
   if (!(request.bits_per_key >= 0))
     return cannot_honour(kind, "bits_per_key", "must not be negative", Errc::bad_parameter);
   return {};
 }
+
+// A shape is searched for by its model in floating point, and some searches end a little early.
+inline constexpr double kRateSlack = 0.01;
 
 template <class L>
 Result<RequestOf<typename L::Shape>> request_for(const AnyRequest& from) {
@@ -41,8 +49,23 @@ Result<RequestOf<typename L::Shape>> request_for(const AnyRequest& from) {
   } else if (from.arity != 0) {
     return cannot_honour(L::kind, "arity", "the family has none");
   }
+  if (from.max_bytes == 0 && from.bits_per_key == 0) {
+    // Whatever is in the way: wide enough fingerprints, room for more blocks, 64 bits of digest.
+    const auto keys = static_cast<double>(std::max<std::uint64_t>(from.keys, 1));
+    auto sized = to;
+    sized.keys = std::max<std::uint64_t>(from.keys, 1);
+    if (const double met = L::Shape::for_keys(sized).fpr(keys); met > from.fpr * (1 + kRateSlack)) {
+      std::array<char, 160> text;
+      std::snprintf(text.data(), text.size(), "%g is out of reach for %llu keys: at best %.3g", from.fpr,
+                    static_cast<unsigned long long>(sized.keys), met);
+      return cannot_honour(L::kind, "fpr", text.data());
+    }
+  }
   return to;
 }
+
+// The 80th link of a chain of 1e-9 still has a share of 1e-12.
+inline constexpr double kLeastChainFpr = 1e-9;
 
 inline Result<Growth> growth_for(const AnyRequest& from) {
   if (from.max_bytes != 0 || from.bits_per_key != 0) {
@@ -52,6 +75,8 @@ inline Result<Growth> growth_for(const AnyRequest& from) {
   if (from.guard_bits != 0) return cannot_honour(Kind::scalable, "guard_bits", "the family does not erase");
   if (from.arity != 0) return cannot_honour(Kind::scalable, "arity", "the family has none");
   if (auto rate = check_rate(Kind::scalable, from); !rate) return std::move(rate).error();
+  if (from.fpr < kLeastChainFpr)
+    return cannot_honour(Kind::scalable, "fpr", "below 1e-9 the links' shares of the rate are out of reach");
   return Growth{.fpr = from.fpr, .first = from.keys == 0 ? Growth{}.first : from.keys};
 }
 

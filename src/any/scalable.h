@@ -12,11 +12,11 @@ template <class Use>
 void for_each_link_layout(Use use) {
   use.template operator()<LineLayout>();
   use.template operator()<BlockLayout>();
-  use.template operator()<BloomLayout<EnhancedDouble>>();
+  use.template operator()<BloomLayout<Multiplicative>>();
 }
 
 template <class L, class H>
-Header header_of(const ScalableProbes<L, H>& chain, Record record) {
+Header header_of(const ScalableProbes<L, H>& chain, const Record& record) {
   Header header = Header::of(chain.hasher());
   header.kind = Kind::scalable;
   header.params = chain.numbers();
@@ -109,12 +109,13 @@ class AnyScalable final : public AnyScalableBase<L, H, AnyMutable, Scalable<Flat
     if (probe == nullptr) return Error{Errc::mismatch, "the filters differ in kind, or in that of their links"};
     if (auto done = this->held_.merge(probe->chain()); !done) return done;
     this->record_.keys += other.record().keys;
+    this->record_.keep_common(other.record());
     return {};
   }
   Result<void> intersect(const AnyFilter&) override { return cannot("be intersected"); }
   Result<std::unique_ptr<AnyMutable>> fold() const override { return cannot("be folded"); }
 
-  Result<void> save(const std::string& path, Record record) const override {
+  Result<void> save(const std::string& path, const Record& record) const override {
     return write_container(path, header_of(this->held_, record));
   }
 

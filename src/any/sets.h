@@ -9,7 +9,7 @@ namespace perhaps {
 
 class AnySets final : public AnyFilter, private DigestProbe {
  public:
-  AnySets(SetIndexView index, Record record) : index_(std::move(index)), record_(record) {}
+  AnySets(SetIndexView index, Record record) : index_(std::move(index)), record_(std::move(record)) {}
 
   using AnyFilter::may_contain;
   std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
@@ -18,7 +18,7 @@ class AnySets final : public AnyFilter, private DigestProbe {
     return any_of(std::span<const std::uint64_t>(digests.data(), keys.size()));
   }
   std::uint64_t byte_size() const noexcept override { return index_.byte_size(); }
-  Record record() const noexcept override { return record_; }
+  const Record& record() const noexcept override { return record_; }
   const DigestProbe* digests() const noexcept override { return this; }
 
   Description describe() const override {

@@ -89,16 +89,16 @@ void put_bits(std::span<std::byte> out, std::uint64_t bit, std::uint64_t word, s
 
 }  // namespace
 
-std::uint32_t Dense::solve(std::span<const std::uint64_t> digests, Shape shape, std::span<std::byte> out) noexcept {
-  assert(!digests.empty() && digests.size() <= kMaxKeys);
-  const std::size_t n = digests.size();
+std::uint32_t Dense::solve(std::span<const std::uint64_t> words, Shape shape, std::span<std::byte> out) noexcept {
+  assert(!words.empty() && words.size() <= kMaxKeys);
+  const std::size_t n = words.size();
   for (std::uint32_t seed = 0; seed < kNoSeed; ++seed) {
     System extra;
     Square square;
     const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << shape.columns) - 1);
     bool solvable = true;
     for (std::size_t i = 0; i < n && solvable; ++i) {
-      const Equation key(digests[i], seed, shape);
+      const Equation key(words[i], seed, shape);
       square.coefficients[i] = key.coefficients;
       square.right[i] = key.fingerprint & mask;
       solvable = !key.is_extra || extra.add({key.extra_coefficients, key.extra_bit});
@@ -152,27 +152,27 @@ bool Dense::query_each(Bytes bytes, Columns columns, Head head, std::uint64_t h)
   return !key.is_extra || parity(bits_at(bytes, bit) & key.extra_coefficients) == key.extra_bit;
 }
 
-void Dense::build(std::span<const std::uint64_t> digests, std::span<std::byte> out) noexcept {
+void Dense::build(std::span<const std::uint64_t> words, std::span<std::byte> out) noexcept {
   assert(out.size() >= kHeadBytes);
-  const Shape shape = Shape::of(digests.size(), out.size());
-  const std::uint32_t seed = solve(digests, shape, out.first(out.size() - kHeadBytes));
+  const Shape shape = Shape::of(words.size(), out.size());
+  const std::uint32_t seed = solve(words, shape, out.first(out.size() - kHeadBytes));
   out[out.size() - 2] = static_cast<std::byte>(seed);
-  out[out.size() - 1] = static_cast<std::byte>(seed == kNoSeed ? 0 : shape.slots);
+  out[out.size() - 1] = static_cast<std::byte>(seed == kNoSeed ? 0 : kTag + shape.slots);
 }
 
-bool DenseGroups::build(std::span<const std::uint64_t> digests, std::size_t bytes, std::vector<std::byte>& out) {
+bool DenseGroups::build(std::span<const std::uint64_t> words, std::size_t bytes, std::vector<std::byte>& out) {
   constexpr std::size_t kMean = 44;
-  std::size_t groups = std::max<std::size_t>((digests.size() + kMean - 1) / kMean, 2);
+  std::size_t groups = std::max<std::size_t>((words.size() + kMean - 1) / kMean, 2);
   std::array<std::size_t, kMaxGroups> keys;
   // If a group has more keys than slots, try one group more.
   for (;; ++groups) {
     if (groups > kMaxGroups || bytes < kTailBytes + groups + std::max<std::size_t>(groups, 8)) return false;
     keys.fill(0);
-    for (const std::uint64_t digest : digests) ++keys[detail::scale(digest, groups)];
+    for (const std::uint64_t word : words) ++keys[detail::scale(word, groups)];
     if (*std::max_element(keys.begin(), keys.end()) <= Dense::kMaxKeys) break;
   }
   const std::size_t density =
-      std::min<std::size_t>((bytes - kTailBytes - 2 * groups) * 128 / digests.size(), Dense::kMaxColumns * 16);
+      std::min<std::size_t>((bytes - kTailBytes - 2 * groups) * 128 / words.size(), Dense::kMaxColumns * 16);
   std::array<std::byte, kMaxGroups> seeds{};
   std::array<std::byte, kMaxGroups> slots{};
   std::size_t slots_so_far = 0;
@@ -183,7 +183,7 @@ bool DenseGroups::build(std::span<const std::uint64_t> digests, std::size_t byte
     const std::size_t size = end - slots_so_far * density / 128;
     const auto shape = Dense::Shape::of(keys[group], size + Dense::kHeadBytes);
     out.resize(begin + end);
-    const std::uint32_t seed = Dense::solve(digests.subspan(from, keys[group]), shape, std::span(out).last(size));
+    const std::uint32_t seed = Dense::solve(words.subspan(from, keys[group]), shape, std::span(out).last(size));
     if (seed >= kNoSolution) {
       out.resize(begin + end - size);
       seeds[group] = std::byte{kNoSolution};

@@ -14,11 +14,13 @@ namespace {
 
 constexpr std::byte kGroups{DenseGroups::kTag};
 constexpr std::byte kNone{127};
-constexpr std::byte kKind{128};
+constexpr unsigned kKind = 66;
+constexpr unsigned kMaxKind = 60;
 constexpr std::byte kEvery{0};
 constexpr std::size_t kMaxNumbers = 12;
 
-bool is_dense(std::byte tag) noexcept { return tag != kEvery && std::to_integer<std::size_t>(tag) <= Dense::kMaxKeys; }
+// From a digest to what tables are of.
+constexpr std::uint64_t spread(std::uint64_t digest) noexcept { return digest * detail::kSpread; }
 
 void put_number(std::vector<std::byte>& out, std::uint64_t n) {
   for (; n >= 128; n >>= 7) out.push_back(static_cast<std::byte>(n | 128));
@@ -45,11 +47,13 @@ std::optional<std::size_t> numbers_of(Bytes bytes, std::array<std::uint64_t, kMa
 
 // The table of a family and the numbers of its shape. False: it could not be built.
 template <class L>
-bool build_table(std::span<const std::uint64_t> digests, const Request& request, std::vector<std::byte>& out,
+bool build_table(std::span<const std::uint64_t> words, const Request& request, std::vector<std::byte>& out,
                  std::vector<std::uint64_t>& numbers) {
   std::vector<Digest<Hash>> made;
-  made.reserve(digests.size());
-  for (const std::uint64_t digest : digests) made.push_back(Digest<Hash>::made_by(Hash(), digest));
+  made.reserve(words.size());
+  for (const std::uint64_t word : words) {
+    made.push_back(Digest<Hash>::made_by(Hash(), word * detail::unspread_of<Hash>()));
+  }
   const auto keep = [&](const auto& filter) {
     const Bytes table = filter.bytes();
     out.assign(table.begin(), table.end());
@@ -74,12 +78,14 @@ bool build_table(std::span<const std::uint64_t> digests, const Request& request,
   }
 }
 
-std::vector<std::byte> pack_as(Kind kind, std::span<const std::uint64_t> digests, const Request& request) {
+std::vector<std::byte> pack_as(Kind kind, std::span<const std::uint64_t> words, const Request& request) {
   std::vector<std::byte> out;
   std::vector<std::uint64_t> numbers;
   std::byte tag = kEvery;
   for_layout(kind, [&]<class L>() {
-    if (build_table<L>(digests, request, out, numbers)) tag = kKind | static_cast<std::byte>(L::kind);
+    static_assert(static_cast<unsigned>(L::kind) <= kMaxKind);
+    if (build_table<L>(words, request, out, numbers))
+      tag = static_cast<std::byte>(kKind + static_cast<unsigned>(L::kind));
   });
   if (tag == kEvery) return {kEvery};
   const std::size_t table = out.size();
@@ -89,17 +95,17 @@ std::vector<std::byte> pack_as(Kind kind, std::span<const std::uint64_t> digests
   return out;
 }
 
-std::vector<std::byte> pack_dense(std::span<const std::uint64_t> digests, const Request& request) {
-  const double wanted = request.bits_per_key * static_cast<double>(digests.size()) / 8;
+std::vector<std::byte> pack_dense(std::span<const std::uint64_t> words, const Request& request) {
+  const double wanted = request.bits_per_key * static_cast<double>(words.size()) / 8;
   const auto bytes = static_cast<std::size_t>(std::max(wanted + 0.5, 3.0));
   std::vector<std::byte> out;
-  if (digests.size() <= Dense::kMaxKeys) {
-    out.resize(std::min<std::size_t>(bytes, 4 * digests.size() + Dense::kHeadBytes));
-    Dense::build(digests, out);
+  if (words.size() <= Dense::kMaxKeys) {
+    out.resize(std::min<std::size_t>(bytes, 4 * words.size() + Dense::kHeadBytes));
+    Dense::build(words, out);
     return out;
   }
-  if (DenseGroups::build(digests, bytes, out)) return out;
-  return pack_as(Kind::ribbon, digests, request);
+  if (DenseGroups::build(words, bytes, out)) return out;
+  return pack_as(Kind::ribbon, words, request);
 }
 
 }  // namespace
@@ -111,15 +117,17 @@ bool can_pack(Kind kind) noexcept {
 
 std::vector<std::byte> pack(Kind kind, std::vector<std::uint64_t> digests, double bits_per_key) {
   assert(can_pack(kind) && bits_per_key > 0);
-  std::sort(digests.begin(), digests.end());
-  digests.erase(std::unique(digests.begin(), digests.end()), digests.end());
-  if (digests.empty()) return {kNone};
-  const Request request{.keys = digests.size(), .bits_per_key = bits_per_key};
+  std::vector<std::uint64_t> words = std::move(digests);
+  for (std::uint64_t& word : words) word = spread(word);
+  std::sort(words.begin(), words.end());
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+  if (words.empty()) return {kNone};
+  const Request request{.keys = words.size(), .bits_per_key = bits_per_key};
   if (kind != Kind::dense) {
-    auto packed = pack_as(kind, digests, request);
+    auto packed = pack_as(kind, words, request);
     if (packed.back() != kEvery) return packed;
   }
-  return pack_dense(digests, request);
+  return pack_dense(words, request);
 }
 
 // How each form of packed bytes is queried.
@@ -141,9 +149,11 @@ struct PackedView::Forms {
   }
   static bool every(const PackedView&, std::uint64_t) noexcept { return true; }
   static bool none(const PackedView&, std::uint64_t) noexcept { return false; }
-  static bool dense(const PackedView& self, std::uint64_t h) noexcept { return Dense::may_contain(self.bytes_, h); }
-  static bool groups(const PackedView& self, std::uint64_t h) noexcept {
-    return DenseGroups::may_contain(self.bytes_, h);
+  static bool dense(const PackedView& self, std::uint64_t digest) noexcept {
+    return Dense::may_contain(self.bytes_, spread(digest));
+  }
+  static bool groups(const PackedView& self, std::uint64_t digest) noexcept {
+    return DenseGroups::may_contain(self.bytes_, spread(digest));
   }
   template <bool (*one)(const PackedView&, std::uint64_t) noexcept>
   static constexpr Form kSmall = {one, each<one>, prefetch_begin};
@@ -156,19 +166,20 @@ struct PackedView::Forms {
     return shape;
   }
   template <class L>
-  static bool one(const PackedView& self, std::uint64_t h) noexcept {
-    return L::template may_contain<detail::isa::Here>(shape_of<L>(self), self.bytes_.data(), h);
+  static bool one(const PackedView& self, std::uint64_t digest) noexcept {
+    return L::template may_contain<detail::isa::Here>(shape_of<L>(self), self.bytes_.data(), spread(digest));
   }
   template <class L>
   static void many(const PackedView& self, std::span<const std::uint64_t> digests,
                    std::span<std::uint64_t> answers) noexcept {
     // Even a small filter is likely not in the cache: it is one of thousands.
     detail::query_batch<L>(shape_of<L>(self), self.bytes_.data(),
-                           {.words = digests.data(), .count = digests.size(), .ahead = true}, answers.data());
+                           {.words = digests.data(), .count = digests.size(), .ahead = true, .spread = detail::kSpread},
+                           answers.data());
   }
   template <class L>
-  static void prefetch(const PackedView& self, std::uint64_t h) noexcept {
-    L::prefetch(shape_of<L>(self), self.bytes_.data(), h);
+  static void prefetch(const PackedView& self, std::uint64_t digest) noexcept {
+    L::prefetch(shape_of<L>(self), self.bytes_.data(), spread(digest));
   }
   template <class L>
   static constexpr Form kFamily = {one<L>, many<L>, prefetch<L>};
@@ -176,7 +187,7 @@ struct PackedView::Forms {
 
 PackedView PackedView::over(Bytes packed) noexcept {
   const std::byte tag = packed.empty() ? kEvery : packed.back();
-  if (packed.size() >= Dense::kHeadBytes && is_dense(tag)) return {packed, Forms::kSmall<Forms::dense>};
+  if (packed.size() >= Dense::kHeadBytes && Dense::ends_in(tag)) return {packed, Forms::kSmall<Forms::dense>};
   const PackedView every(packed, Forms::kSmall<Forms::every>);
   if (tag == kNone) return {packed, Forms::kSmall<Forms::none>};
   if (tag == kGroups) {
@@ -184,7 +195,8 @@ PackedView PackedView::over(Bytes packed) noexcept {
   }
   if (packed.size() < 2) return every;
   const auto size = std::to_integer<std::size_t>(packed[packed.size() - 2]);
-  if (tag < kKind || size > packed.size() - 2) return every;
+  const unsigned kind = std::to_integer<unsigned>(tag) - kKind;  // of smaller tags: no kind either
+  if (kind > kMaxKind || size > packed.size() - 2) return every;
   std::array<std::uint64_t, kMaxNumbers> numbers;
   const Bytes table = packed.first(packed.size() - 2 - size);
   const auto count = numbers_of(packed.subspan(table.size(), size), numbers);
@@ -192,7 +204,7 @@ PackedView PackedView::over(Bytes packed) noexcept {
   PackedView found = every;
   // What is wrong with damaged bytes is put into words, which takes memory; if there is none, they are damaged as well.
   try {
-    for_layout(Kind{std::to_integer<std::uint32_t>(tag & ~kKind)}, [&]<class L>() {
+    for_layout(Kind{kind}, [&]<class L>() {
       const auto shape = L::Shape::from(std::span<const std::uint64_t>(numbers.data(), *count));
       if (!shape || shape->bytes() != table.size()) return;
       if (!FlatView<L, Hash>::over(table, *shape)) return;
@@ -207,8 +219,9 @@ PackedView PackedView::over(Bytes packed) noexcept {
 
 bool packed_may_contain(Bytes packed, std::uint64_t digest) noexcept {
   // No view for the most frequent forms.
-  if (packed.size() >= Dense::kHeadBytes && is_dense(packed.back())) return Dense::may_contain(packed, digest);
-  if (!packed.empty() && packed.back() == kGroups) return DenseGroups::may_contain(packed, digest);
+  if (packed.size() >= Dense::kHeadBytes && Dense::ends_in(packed.back()))
+    return Dense::may_contain(packed, spread(digest));
+  if (!packed.empty() && packed.back() == kGroups) return DenseGroups::may_contain(packed, spread(digest));
   return PackedView::over(packed).may_contain(digest);
 }
 

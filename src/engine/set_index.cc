@@ -31,7 +31,7 @@ struct Rows {
   std::array<std::uint64_t, BloomShape::kMaxProbes> at;
 
   void find(const SetIndexShape& shape, std::uint64_t digest) noexcept {
-    EnhancedDouble plan(digest, shape.column.bits);
+    Multiplicative plan(digest * detail::kSpread, shape.column.bits);
     const std::uint64_t row_bytes = shape.slots / 8;
     for (std::uint32_t i = 0; i < shape.column.probes; ++i) at[i] = plan.next() * row_bytes;
   }
@@ -163,6 +163,7 @@ Header SetIndexProbes::header() const {
   header.kind = Kind::sets;
   header.params = shape_.numbers();
   for (const Set& set : sets_) header.record.keys += set.keys;
+  header.record.about = about_;
   return header;
 }
 
@@ -203,6 +204,7 @@ Result<SetIndexView> SetIndexView::over(const Header& header, const AnyHasher& h
   }
   SetIndexView view(*shape, hasher);
   view.table_ = table.data();
+  view.about_ = header.record.about;
   view.sets_.resize(shape->slots);
   Bytes names = header.sections[1].bytes;
   for (std::uint64_t next = 0; !names.empty();) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cassert>
 #include <cerrno>
+#include <cstring>
 
 #include "any/flat.h"
 #include "any/scalable.h"
@@ -99,9 +100,15 @@ std::string_view name_of(Scheme scheme) noexcept {
 
 Result<void> write_container(const std::string& path, const Header& header) {
   std::vector<SectionEntry> entries;
-  for (const auto& [type, bytes] : header.sections) {
+  const auto about = about_text(header.record.about, path);
+  if (!about) return about.error();
+  std::vector<Bytes> contents;
+  const auto add = [&](std::uint32_t type, Bytes bytes) {
     entries.push_back({.type = type, .offset = 0, .size = bytes.size(), .checksum = 0});
-  }
+    contents.push_back(bytes);
+  };
+  for (const auto& [type, bytes] : header.sections) add(type, bytes);
+  if (!about->empty()) add(kAboutSection, *about);
   auto start = lay_out(path, header, entries);
   if (!start) return std::move(start).error();
   auto temp = TempFile::create(path);
@@ -111,7 +118,7 @@ Result<void> write_container(const std::string& path, const Header& header) {
   constexpr std::size_t kPiece = 1 << 20;
   static constexpr std::array<std::byte, kContainerUnit> kZeros{};
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const Bytes bytes = header.sections[i].bytes;
+    const Bytes bytes = contents[i];
     Checksum sum;
     for (std::size_t from = 0; from < bytes.size(); from += kPiece) {
       const Bytes piece = bytes.subspan(from, std::min(kPiece, bytes.size() - from));
@@ -145,13 +152,20 @@ Result<File> File::over(Bytes bytes, const OpenOptions& options, std::string nam
   if (auto known = check_kind(parsed->header); !known) return named(known.error());
   auto hasher = hasher_for(parsed->header, options.secret);
   if (!hasher) return named(hasher.error());
-  if (options.verify) {
-    for (const SectionEntry& e : parsed->entries) {
+  for (const SectionEntry& e : parsed->entries) {
+    // What is said about the filter is short, and is read anyway.
+    if (options.verify || e.type == kAboutSection) {
       if (checksum_of(bytes.subspan(e.offset, padded(e.size))) != e.checksum) {
         return Error{Errc::bad_checksum, name + ": damaged: the " + number(e.size) + " bytes at " + number(e.offset) +
                                              " do not match their checksum"};
       }
     }
+  }
+  if (const SectionEntry* const last = parsed->entries.empty() ? nullptr : &parsed->entries.back();
+      last != nullptr && last->type == kAboutSection) {
+    auto about = parse_about(bytes.subspan(last->offset, last->size), name);
+    if (!about) return std::move(about).error();
+    parsed->header.record.about = *std::move(about);
   }
   File file;
   file.name_ = std::move(name);
@@ -196,6 +210,7 @@ struct NewContainer::State {
   Header header;
   std::vector<SectionEntry> entries;
   std::vector<std::byte> start;
+  std::vector<std::byte> about;
   Mapping mapping;
 };
 
@@ -205,12 +220,15 @@ NewContainer& NewContainer::operator=(NewContainer&&) noexcept = default;
 NewContainer::~NewContainer() = default;
 
 Result<NewContainer> NewContainer::create(const std::string& path, Header header, std::uint64_t size) {
+  auto about = about_text(header.record.about, path);
+  if (!about) return std::move(about).error();
   std::vector<SectionEntry> entries = {{.type = 0, .offset = 0, .size = size, .checksum = 0}};
+  if (!about->empty()) entries.push_back({.type = kAboutSection, .offset = 0, .size = about->size(), .checksum = 0});
   auto start = lay_out(path, header, entries);
   if (!start) return std::move(start).error();
   auto temp = TempFile::create(path);
   if (!temp) return std::move(temp).error();
-  const std::uint64_t file_bytes = entries[0].offset + padded(size);
+  const std::uint64_t file_bytes = entries.back().offset + padded(entries.back().size);
   if (file_bytes > kMaxMemory) {
     return Error{Errc::io, path + ": " + number(file_bytes) + " bytes are more than this machine can address"};
   }
@@ -227,6 +245,7 @@ Result<NewContainer> NewContainer::create(const std::string& path, Header header
                                          .header = std::move(header),
                                          .entries = std::move(entries),
                                          .start = *std::move(start),
+                                         .about = *std::move(about),
                                          .mapping = *std::move(mapping)});
   return NewContainer(std::move(state));
 }
@@ -236,14 +255,22 @@ std::span<std::byte> NewContainer::section() noexcept {
   return state_->mapping.writable_bytes().subspan(state_->entries[0].offset, state_->entries[0].size);
 }
 
-Result<void> NewContainer::commit(Record record) {
+Result<void> NewContainer::commit(const Record& record) {
   assert(state_ != nullptr);
+  if (!record.about.empty() && record.about != state_->header.record.about) {
+    return Error{Errc::bad_parameter, "what is said about a filter is given when its file is created"};
+  }
   // Whatever happens, this is the end of the file: a second commit could only write something else.
   const auto state = std::move(state_);
-  SectionEntry& entry = state->entries[0];
+  if (!state->about.empty())
+    std::memcpy(state->mapping.writable_bytes().data() + state->entries[1].offset, state->about.data(),
+                state->about.size());
   state->mapping.expect(Mapping::Access::sequential);
-  entry.checksum = checksum_of(state->mapping.bytes().subspan(entry.offset, padded(entry.size)));
-  state->header.record = record;
+  for (SectionEntry& entry : state->entries) {
+    entry.checksum = checksum_of(state->mapping.bytes().subspan(entry.offset, padded(entry.size)));
+  }
+  state->header.record.keys = record.keys;
+  state->header.record.capacity = record.capacity;
   seal(state->start, state->header, state->entries);
   if (auto done = state->temp.write(state->start, 0); !done) return done;
   return state->temp.publish();  // fsync includes the mapped pages

@@ -16,8 +16,8 @@ using detail::load;
 using detail::store;
 
 constexpr std::array<unsigned char, 8> kMagic = {0x89, 'p', 'e', 'r', 'h', 'a', 'p', 's'};
-constexpr std::uint32_t kVersion = 1;
-constexpr std::size_t kMaxHeader = 64 << 10;
+constexpr std::uint32_t kVersion = 2;
+constexpr std::size_t kMaxHeader = 512 << 10;  // a chain of 4096 links takes 64 bytes for each
 
 constexpr std::size_t kVersionAt = 8;
 constexpr std::size_t kHeaderBytesAt = 12;
@@ -51,6 +51,11 @@ Result<std::uint32_t> check_envelope(Bytes file, const std::string& name) {
                "version " + number(version) + " is newer than this library (" + number(kVersion) + ")");
   }
   if (version == 0) return bad(Errc::bad_parameter, "damaged header: version 0");
+  if (version < kVersion) {
+    return bad(Errc::bad_version, "version " + number(version) +
+                                      ", written by perhaps before 0.2: its hash is no longer supported; build the "
+                                      "filter again from its keys");
+  }
   const auto header_bytes = load<std::uint32_t>(at + kHeaderBytesAt);
   if (header_bytes <= kParamsAt || header_bytes > kMaxHeader || header_bytes % kContainerUnit != 0) {
     return bad(Errc::bad_parameter, "damaged header: a header of " + number(header_bytes) + " bytes");
@@ -93,7 +98,15 @@ Result<void> parse_sections(Bytes file, std::uint64_t table_at, std::uint64_t co
     if (e.size > file_bytes - end || padded(e.size) > file_bytes - end) {
       return bad(Errc::bad_parameter, which + " of " + number(e.size) + " bytes does not fit the file");
     }
-    parsed.header.sections.push_back({.type = e.type, .bytes = file.subspan(e.offset, e.size)});
+    if (e.type == kAboutSection) {
+      if (i + 1 != count)
+        return bad(Errc::bad_parameter, which + " says something about the filter and is not the last");
+      if (e.size == 0 || e.size > kMaxAbout) {
+        return bad(Errc::bad_parameter, which + ": a text of " + number(e.size) + " bytes about the filter");
+      }
+    } else {
+      parsed.header.sections.push_back({.type = e.type, .bytes = file.subspan(e.offset, e.size)});
+    }
     parsed.entries.push_back(e);
     end += padded(e.size);
   }
@@ -141,7 +154,7 @@ Result<ParsedHeader> parse_header(Bytes file, const std::string& name) {
 Result<std::vector<std::byte>> lay_out(const std::string& path, const Header& header,
                                        std::vector<SectionEntry>& entries) {
   const std::uint64_t used = kParamsAt + 8 * header.params.size() + kSectionEntry * entries.size();
-  if (used > kMaxHeader) return Error{Errc::unsupported, path + ": the header would exceed 64 KiB"};
+  if (used > kMaxHeader) return Error{Errc::unsupported, path + ": the header would exceed 512 KiB"};
   std::vector<std::byte> bytes(padded(used));
   std::uint64_t end = bytes.size();
   for (SectionEntry& e : entries) {

@@ -24,11 +24,17 @@ struct SectionEntry {
 };
 
 struct ParsedHeader {
-  Header header;
-  std::vector<SectionEntry> entries;
+  Header header;                      // without record.about, whose section is not read here
+  std::vector<SectionEntry> entries;  // one more than the header's sections if there is an about
 };
 // Every number is compared with the size of the file before it is used, and nothing here looks past the header.
 Result<ParsedHeader> parse_header(Bytes file, const std::string& name);
+
+// Record::about as the text of its section, and back. `name` is for messages.
+inline constexpr std::uint32_t kAboutSection = 2;
+inline constexpr std::size_t kMaxAbout = 64 << 10;
+Result<std::vector<std::byte>> about_text(const Facts& about, const std::string& name);
+Result<Facts> parse_about(Bytes text, const std::string& name);
 
 // The whole header but for the checksums of the sections; `entries` has type and size, and gets offsets.
 Result<std::vector<std::byte>> lay_out(const std::string& path, const Header& header,

@@ -111,7 +111,7 @@ bool TempFile::create_named(unsigned mode) {
   });
 }
 
-std::string TempFile::name(unsigned i) const { return temporary_name(Hash()(bytes_of(base_)).value, i); }
+std::string TempFile::name(unsigned i) const { return temporary_name(Hash(0)(bytes_of(base_)).value, i); }
 
 // Tries `make` with names until one is free; it becomes name_.
 template <class Make>

@@ -1,5 +1,5 @@
 // XXH3-64 with seed 0, computed incrementally: the checksum of our own file format. Defined in xxhash.cc, the only file
-// that includes xxHash. For contiguous bytes it equals Hash{}(bytes).
+// that includes xxHash. For contiguous bytes it equals Hash(0)(bytes).
 #pragma once
 #include "perhaps/hash.h"
 
@@ -15,7 +15,7 @@ class Checksum {
   alignas(64) std::array<std::byte, 576> state_;
 };
 
-inline std::uint64_t checksum_of(Bytes bytes) noexcept { return Hash{}(bytes).value; }
+inline std::uint64_t checksum_of(Bytes bytes) noexcept { return Hash(0)(bytes).value; }
 
 // The checksum of a header that contains it: the eight bytes at `field` count as zero.
 inline std::uint64_t checksum_around(Bytes header, std::size_t field) noexcept {

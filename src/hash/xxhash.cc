@@ -3,6 +3,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <array>
 #include <new>
 
 #include "hash/checksum.h"
@@ -12,7 +13,19 @@
 namespace perhaps {
 namespace {
 
+// XXH3 derives 192 bytes from a seed that is not 0 whenever a key has more than 240 bytes. Those of the default seed
+// are derived once.
+std::uint64_t xxh3_long(const void* data, std::size_t size) noexcept {
+  static const auto kSecret = [] {
+    std::array<char, XXH_SECRET_DEFAULT_SIZE> secret;
+    XXH3_generateSecret_fromSeed(secret.data(), Hash::kDefaultSeed);
+    return secret;
+  }();
+  return XXH3_64bits_withSecretandSeed(data, size, kSecret.data(), kSecret.size(), Hash::kDefaultSeed);
+}
+
 std::uint64_t xxh3(const void* data, std::size_t size, std::uint64_t seed) noexcept {
+  if (size > XXH3_MIDSIZE_MAX && seed == Hash::kDefaultSeed) return xxh3_long(data, size);
   return XXH3_64bits_withSeed(data, size, seed);
 }
 

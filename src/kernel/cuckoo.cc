@@ -108,7 +108,7 @@ struct Prober {
 template <class Source>
 void place(const CuckooShape& shape, Source source, std::size_t size, CuckooPlaces* out) noexcept {
   if constexpr (std::same_as<Source, detail::Digests<std::uint64_t>>) {
-    if (size == kBatch) return active().cuckoo_place(shape, source.words, out);
+    if (size == kBatch && source.spread == 1) return active().cuckoo_place(shape, source.words, out);
   }
   std::uint64_t digests[kBatch];
   for (std::size_t i = 0; i < size; ++i) digests[i] = source[i];

@@ -84,6 +84,8 @@ struct Link : LinkNumbers {
   // A rate of 2^-1074, the least there is, takes 1075 probes; more are no filter.
   static constexpr std::uint32_t kMostHashes = 1075;
   static constexpr bool options_fit(std::uint64_t options) noexcept { return options <= 15; }
+  static constexpr int kOldest = 0;  // encodings of the RDB value that are read
+  static constexpr int kEncoding = 4;
   // For `items` at `rate`; false if there is no such table.
   static bool size_for(LinkNumbers& numbers, std::uint64_t items, double rate, std::uint32_t options) noexcept;
   static Result<void> check(const LinkNumbers& numbers, std::string_view format);
@@ -118,10 +120,13 @@ struct LineLink : LinkNumbers {
   std::byte* table = nullptr;
 
   static constexpr std::uint32_t kMostHashes = LineShape::kMaxProbes;
-  static constexpr bool options_fit(std::uint64_t options) noexcept { return options == 16 || options == 24; }
+  static constexpr bool options_fit(std::uint64_t options) noexcept { return options == 32 || options == 40; }
+  // Encodings of the RDB value that are read. Those before had tables of another hash.
+  static constexpr int kOldest = 5;
+  static constexpr int kEncoding = 5;
   static bool size_for(LinkNumbers& numbers, std::uint64_t items, double rate, std::uint32_t options) noexcept;
   static Result<void> check(const LinkNumbers& numbers, std::string_view format);
-  static Hash hash(Bytes item, std::uint32_t) noexcept { return perhaps::Hash{}(item).value; }
+  static Hash hash(Bytes item, std::uint32_t) noexcept { return perhaps::Hash{}(item).word(); }
   void prepare() noexcept { shape = {.lines = bits / 512, .probes = hashes}; }
 
   bool may_contain(Hash h) const noexcept { return LineLayout::may_contain<detail::isa::Portable>(shape, table, h); }
@@ -142,7 +147,8 @@ struct BloomNumbers {
   static constexpr std::uint32_t kNoRound = 1;  // any number of bits, not a power of two
   static constexpr std::uint32_t kWide = 4;     // the 64-bit hash
   static constexpr std::uint32_t kFixed = 8;    // never grows
-  static constexpr std::uint32_t kLine = 16;    // ours: links of lines
+  static constexpr std::uint32_t kLine = 32;    // ours: links of lines. 16 were those of version 1, of another hash.
+  static constexpr std::uint32_t kLine1 = 16;
 
   std::uint64_t size = 0;  // items in all links
   std::uint32_t options = kNoRound | kWide;
@@ -335,11 +341,16 @@ struct Block {
 
 inline constexpr int kEncoding = 4;
 
+// What our own types say of values that were written before their hash changed.
+inline constexpr std::string_view kOldHash =
+    "written by a version before 0.2, whose hash is no longer supported: delete the key and build it again";
+
 template <class In, class L>
 Result<void> load(In& in, std::string_view format, int encoding, Chain<L>& chain) {
   using format::bad;
-  if (encoding < 0 || encoding > kEncoding)
-    return bad(Errc::bad_version, format, "encoding ", encoding, ", and ", kEncoding, " is the newest known");
+  if (encoding < 0 || encoding > L::kEncoding)
+    return bad(Errc::bad_version, format, "encoding ", encoding, ", and ", L::kEncoding, " is the newest known");
+  if (encoding < L::kOldest) return bad(Errc::bad_version, format, "encoding ", encoding, ": ", kOldHash);
   chain.size = in.number();
   const std::uint64_t count = in.number();
   const std::uint64_t options = encoding >= 2 ? in.number() : 0;

@@ -75,7 +75,7 @@ const Terms& terms_of(std::uint32_t probed, std::uint32_t set) {
 
 // All of the first `probed` counters of an absent key are in use, where every key uses `set`.
 double rate(std::uint32_t probed, std::uint32_t set, std::uint64_t lines, double keys) {
-  return sum(terms_of(probed, set), static_cast<double>(lines), keys);
+  return std::min(1.0, sum(terms_of(probed, set), static_cast<double>(lines), keys) + equal_digests(keys));
 }
 
 // As first_good, but content with 1/4096 too many: a rate with guards is expensive to compute.

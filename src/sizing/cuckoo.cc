@@ -10,8 +10,6 @@
 namespace perhaps {
 namespace {
 
-constexpr double kLeastFpr = 1e-12;
-
 double values_of(std::uint32_t fingerprint_bits) noexcept {
   return std::ldexp(1.0, static_cast<int>(fingerprint_bits)) - 1;
 }
@@ -59,7 +57,9 @@ std::uint64_t CuckooShape::capacity() const {
   return std::max(std::min<std::uint64_t>(10, slots() / 2), most < 9 ? 0 : most - 9);
 }
 
-double CuckooShape::fpr(double keys) const { return likes(values_of(fingerprint_bits), buckets, keys); }
+double CuckooShape::fpr(double keys) const {
+  return std::min(1.0, likes(values_of(fingerprint_bits), buckets, keys) + equal_digests(keys));
+}
 
 // A guard makes 2^guard_bits values of each.
 double CuckooShape::wrong_erase(double keys) const {
@@ -89,12 +89,14 @@ CuckooShape CuckooShape::for_keys(const GuardedRequest& r) {
   bool found = false;
   for (std::uint32_t f = kMinFingerprint; f <= kMaxFingerprint; ++f) {
     CuckooShape shape = with_capacity(keys, f, guard);
-    const bool enough = shape.fpr(n) <= rate;
+    // Without equal digests, which no number of buckets makes rarer.
+    const auto rate_now = [&] { return likes(values_of(f), shape.buckets, n); };
+    const bool enough = rate_now() <= rate;
     if (!enough) {  // emptier buckets
       const double buckets_needed = 2 * n / (values_of(f) * -std::log1p(-rate));
       if (!(buckets_needed < static_cast<double>(kMaxBuckets) / 2)) continue;
       shape.buckets = std::max(shape.buckets, static_cast<std::uint64_t>(buckets_needed));
-      while (shape.fpr(n) > rate) shape.buckets += 1 + shape.buckets / 1024;
+      while (rate_now() > rate) shape.buckets += 1 + shape.buckets / 1024;
     }
     if (!found || shape.bytes() < best.bytes()) best = shape;
     found = true;

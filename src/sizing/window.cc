@@ -76,7 +76,8 @@ double WindowShape::generation_fpr(double keys) const {
 }
 
 double WindowShape::fpr(double keys) const {
-  return -std::expm1(static_cast<double>(kRemembered) * std::log1p(-generation_fpr(keys / kWindow)));
+  return -std::expm1(static_cast<double>(kRemembered) * std::log1p(-generation_fpr(keys / kWindow))) +
+         equal_digests(keys);
 }
 
 double WindowShape::keys_for(double wanted) const {

@@ -50,7 +50,7 @@ std::string read(const fs::path& path) {
 }
 
 std::string hex(std::uint64_t value) { return test::golden::hex(value); }
-std::string checksum(Bytes bytes) { return hex(Hash()(bytes).value); }
+std::string checksum(Bytes bytes) { return hex(Hash(0)(bytes).value); }
 
 KeyedHash keyed() {
   KeyedHash::Secret secret;

@@ -138,7 +138,7 @@ TEST(LargeArithmetic, ATableOfMoreThanTwoToTheThirtyTwoLines) {
     });
     for (const auto& d : in) {
       EXPECT_TRUE(span.may_contain(d) && shared.may_contain(d));
-      for (const std::uint64_t p : positions(shape, d.value)) {
+      for (const std::uint64_t p : positions(shape, d.word())) {
         EXPECT_TRUE(bit_at(table, p));
         past += p >= std::uint64_t{1} << 40;
       }

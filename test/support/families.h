@@ -14,7 +14,7 @@
 
 namespace perhaps::test {
 
-using KeyedBloom = BasicBloom<EnhancedDouble, KeyedHash>;
+using KeyedBloom = BasicBloom<Multiplicative, KeyedHash>;
 using KeyedLineBloom = BasicLineBloom<KeyedHash>;
 using KeyedBlockBloom = BasicBlockBloom<KeyedHash>;
 
@@ -42,7 +42,7 @@ H hasher_of(std::uint64_t seed) {
   }
 }
 
-// Positions of the bits of a digest in the table (bit p is bit p % 8 of byte p / 8), written from the first comment of
+// Positions of the bits of a word in the table (bit p is bit p % 8 of byte p / 8), written from the first comment of
 // each family's header and sharing no line with the code.
 class Positions {
  public:
@@ -64,11 +64,7 @@ inline std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
 
 inline Positions positions(BloomShape s, std::uint64_t h) {
   Positions result;
-  const std::uint64_t a = h * 0x9e3779b97f4a7c15u;
-  const std::uint64_t b = std::rotl(h, 32) * 0xd6e8feb86659fd93u;
-  for (std::uint64_t i = 0; i < s.probes; ++i) {
-    result.push_back(high_product(a + i * b + 0xd1342543de82ef95u * ((i * i * i - i) / 6), s.bits));
-  }
+  for (std::uint64_t i = 0; i < s.probes; ++i, h *= 0xf1357aea2e62a9c5u) result.push_back(high_product(h, s.bits));
   return result;
 }
 

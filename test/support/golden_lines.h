@@ -36,7 +36,7 @@ std::string line_of(typename L::Shape shape, H hasher, const std::string& seed) 
   }
   std::ostringstream line;
   line << L::family << ", " << text_of(shape) << ", " << H::name << " " << seed << ": bytes "
-       << hex(Hash()(filter.bytes()).value) << ", first false positives";
+       << hex(Hash(0)(filter.bytes()).value) << ", first false positives";
   int found = 0;
   for (std::uint64_t key = kKeys; found < 4 && key < 1'000'000; ++key) {
     if (filter.may_contain(key)) line << ' ' << key, ++found;
@@ -62,7 +62,7 @@ inline std::string golden_lines() {
   using golden::lines_of;
   std::string lines;
   for (const BloomShape s : {BloomShape{19'200, 7}, BloomShape{20'011, 3}, BloomShape{40'000, 30}}) {
-    lines += lines_of<BloomLayout<EnhancedDouble>>(s);
+    lines += lines_of<BloomLayout<Multiplicative>>(s);
   }
   for (const LineShape s : {LineShape{40, 8}, LineShape{37, 3}, LineShape{50, 11}, LineShape{64, 16}}) {
     lines += lines_of<LineLayout>(s);

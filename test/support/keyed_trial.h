@@ -69,7 +69,7 @@ inline void expect_keyed_holds(std::uint64_t tries) {
     EXPECT_LT(rate, 1.05 * model + kSigmas * binomial_error(model, static_cast<double>(asked)));
   };
   holds.template operator()<BasicLineBloom<KeyedHash>>(tries / 4);
-  holds.template operator()<BasicBloom<EnhancedDouble, KeyedHash>>(tries / 4);
+  holds.template operator()<BasicBloom<Multiplicative, KeyedHash>>(tries / 4);
   holds.template operator()<BasicCuckoo<KeyedHash>>(tries / 4);
   holds.template operator()<BasicQuotient<KeyedHash>>(tries / 4);
 }

@@ -71,6 +71,12 @@ std::vector<Digest<H>> digests_of(const H& hasher, const std::vector<K>& keys) {
   return digests;
 }
 
+// The digest whose word is `word`.
+template <class H>
+Digest<H> digest_with(const H& hasher, std::uint64_t word) {
+  return Digest<H>::made_by(hasher, word * detail::unspread_of<H>());
+}
+
 template <class H>
 std::vector<Digest<H>> random_digests(const H& hasher, std::uint64_t seed, std::uint64_t count) {
   std::vector<Digest<H>> digests(count);

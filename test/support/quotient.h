@@ -45,7 +45,7 @@ class QuotientModel {
  private:
   void step(std::uint64_t dice, std::uint64_t inserts) {
     const auto d = Digest<Hash>::made_by(Hash(), Stream{seed_}.at(random_() % distinct_));
-    const std::uint64_t f = QuotientLayout::fingerprint_of(shape_, d.value);
+    const std::uint64_t f = QuotientLayout::fingerprint_of(shape_, d.word());
     const std::uint64_t lowest = f >> shape_.guard_bits << shape_.guard_bits;
     const auto from = model_.lower_bound(lowest);
     const bool there = from != model_.end() && *from >> shape_.guard_bits == f >> shape_.guard_bits;

@@ -18,7 +18,7 @@ inline void expect_no_failure(std::uint64_t keys, std::uint64_t sets) {
   std::uint64_t started_over = 0, every = 0, missing = 0;
   for (std::uint64_t set = 0; set < sets; ++set) {
     for (std::uint64_t i = 0; i < keys; ++i) words[i] = Stream{set + 1}.at(i);
-    std::ranges::transform(words, digests.begin(), [](auto h) { return Digest<Hash>::made_by(Hash(), h); });
+    std::ranges::transform(words, digests.begin(), [](auto h) { return digest_with(Hash(), h); });
     const auto filter =
         Ribbon::build(std::span<const Digest<Hash>>(digests), {.fpr = 0.01}, {.verify = false, .progress = {}});
     ASSERT_TRUE(filter);

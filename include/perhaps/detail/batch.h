@@ -2,7 +2,7 @@
 // part of the API.
 //
 // A layout takes three steps with a key, which a batch keeps apart:
-//   place(digest) -> where in the table      ask(where): prefetch it      use(where, digest): probe it, or set it
+//   place(word) -> where in the table        ask(where): prefetch it      use(where, word): probe it, or set it
 //
 // Near tables (inside L2) are probed at once. For far ones the loop goes in turns of kTurn keys: while a turn is being
 // probed, the keys of the next are hashed, placed and prefetched, one between two probes. So some kTurn requests are
@@ -26,30 +26,43 @@ namespace perhaps::detail {
 
 template <class Word>
 struct Batch {
-  const Word* words = nullptr;  // digests, or 64-bit integer keys if there is a `hash`
+  const Word* words = nullptr;  // words, or digests if there is a `spread`, or 64-bit integer keys if there is a `hash`
   std::size_t count = 0;
   bool ahead = false;          // prefetch ahead; the caller knows whether the table is far away
   const Hash* hash = nullptr;  // hashes the keys on the way
+  // What digests are multiplied by on the way to become words (hash.h); 1: they are words. A number and not a type, so
+  // that kernels are compiled once for our hashers and for those of other systems.
+  std::uint64_t spread = 1;
 
-  // The digest of key i.
+  // The word of key i.
   Word operator[](std::size_t i) const noexcept {
-    if constexpr (std::is_same_v<Word, std::uint64_t>) return hash == nullptr ? words[i] : (*hash)(words[i]).value;
-    return words[i];
+    if constexpr (std::is_same_v<Word, std::uint64_t>) {
+      return hash == nullptr ? words[i] * spread : (*hash)(words[i]).word();
+    } else {
+      return words[i];
+    }
   }
 };
 
-// Where the digests of a batch come from. An integer key costs two multiplications; hashing it inside the kernel hides
-// them behind the memory accesses of its neighbours.
+// Where the words of a batch come from. An integer key costs two multiplications, a digest one; made inside the kernel,
+// they are hidden behind the memory accesses of its neighbours.
 template <class Word>
 struct Digests {
   const Word* words;
-  PERHAPS_INLINE Word operator[](std::size_t i) const noexcept { return words[i]; }
-  PERHAPS_INLINE Digests from(std::size_t first) const noexcept { return {words + first}; }
+  std::uint64_t spread = 1;
+  PERHAPS_INLINE Word operator[](std::size_t i) const noexcept {
+    if constexpr (std::is_same_v<Word, std::uint64_t>) {
+      return words[i] * spread;
+    } else {
+      return words[i];
+    }
+  }
+  PERHAPS_INLINE Digests from(std::size_t first) const noexcept { return {words + first, spread}; }
 };
 struct Integers {
   const std::uint64_t* keys;
   Hash hash;
-  PERHAPS_INLINE std::uint64_t operator[](std::size_t i) const noexcept { return hash(keys[i]).value; }
+  PERHAPS_INLINE std::uint64_t operator[](std::size_t i) const noexcept { return hash(keys[i]).word(); }
   PERHAPS_INLINE Integers from(std::size_t first) const noexcept { return {keys + first, hash}; }
 };
 // Calls body(source): the one place that tells digests from integers.
@@ -58,7 +71,7 @@ PERHAPS_INLINE auto with_source(const Batch<Word>& batch, Body body) {
   if constexpr (std::is_same_v<Word, std::uint64_t>) {
     if (batch.hash != nullptr) return body(Integers{batch.words, *batch.hash});
   }
-  return body(Digests<Word>{batch.words});
+  return body(Digests<Word>{batch.words, batch.spread});
 }
 
 template <class Place, class Ask, class Use>

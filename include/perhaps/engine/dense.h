@@ -5,12 +5,12 @@
 // It is the dense part of a ribbon (ribbon.h) on its own. Each key has one equation over GF(2) for each column, and
 // there are as many unknowns in a column as keys:
 //
-//   bytes   | columns, extra column: a run of bits, lowest first | seed 1 | slots 1 |
-//   slots   n, the number of distinct keys, 1 to 64. Longer filters of other families end in a larger byte (packed.h).
+//   bytes   | columns, extra column: a run of bits, lowest first | seed 1 | 191 + slots 1 |
+//   slots   n, the number of distinct keys, 1 to 64. Filters of other families end in a smaller byte (packed.h).
 //   columns r = min(bits / n, 32) columns of n bits each, bits = 8 * (size - 2)
 //   extra   e = min(bits - r * n, n - 1) bits more; nothing if r = 32
 //
-//   a = the upper XOR the lower half of (h XOR 0x9e3779b97f4a7c15 * (seed + 1)) * 0xa0761d6478bd642f, h = the digest
+//   a = the upper XOR the lower half of (h XOR 0x9e3779b97f4a7c15 * (seed + 1)) * 0xa0761d6478bd642f, h = the word
 //   b = a * 0xd6e8feb86659fd93, then b ^= b >> 32
 //   g = a * 0xbf58476d1ce4e5b9                                                         does the extra column apply?
 //   f = high32(h * 0xc2b2ae3d27d4eb4f)                                                 the fingerprint
@@ -23,10 +23,10 @@
 // with an extra column, 60 at most in 3000 sets (packed_test). If all 256 fail, the last byte is 0, which readers
 // answer with *perhaps*: building never fails.
 //
-// More keys than that are divided into groups by the leading bits of their digests, some 44 in each:
+// More keys than that are divided into groups by the leading bits of their words, some 44 in each:
 //
 //   bytes   | columns of group 0 | of group 1 | .. | slots of group 0 | .. | seed of group 0 | .. |
-//           | bits per slot 2 | groups 1, 2 to 64 | 65 |
+//           | bits per slot 2 | groups 1, 2 to 64 | 190 |
 //
 // The columns of a group begin at byte floor(slots of the groups before it * bits per slot / 128) and end where those
 // of the next begin; bits per slot is counted in sixteenths. Slots 0: no key fell into the group, and it answers *no*;
@@ -53,6 +53,9 @@ struct Dense {
   static constexpr std::size_t kMaxKeys = 64;       // in one filter
   static constexpr std::size_t kHeadBytes = 2;      // seed and slots, at its end
   static constexpr std::uint32_t kMaxColumns = 32;  // more do not lower the rate
+  static constexpr std::uint8_t kTag = 191;         // the last byte less the number of keys
+
+  static_assert(kTag + kMaxKeys == 255);
 
   // The shape of a filter of `keys` keys in `bytes` bytes.
   struct Shape {
@@ -73,17 +76,19 @@ struct Dense {
     }
   };
 
-  // A filter of `digests`, distinct and at most kMaxKeys, into all of `out`.
-  // REQUIRES: digests.size() >= 1, out.size() >= kHeadBytes. See above for a last byte of 0.
-  PERHAPS_API static void build(std::span<const std::uint64_t> digests, std::span<std::byte> out) noexcept;
+  // A filter of `words` (hash.h), distinct and at most kMaxKeys, into all of `out`.
+  // REQUIRES: words.size() >= 1, out.size() >= kHeadBytes. See above for a last byte of 0.
+  PERHAPS_API static void build(std::span<const std::uint64_t> words, std::span<std::byte> out) noexcept;
   // The same without the head: returns the seed, or kNoSeed.
   static constexpr std::uint32_t kNoSeed = 256;
-  PERHAPS_API static std::uint32_t solve(std::span<const std::uint64_t> digests, Shape shape,
+  PERHAPS_API static std::uint32_t solve(std::span<const std::uint64_t> words, Shape shape,
                                          std::span<std::byte> out) noexcept;
 
-  // REQUIRES: the last byte is 1 to kMaxKeys and there are kHeadBytes or more. Any such bytes can be queried.
+  // Whether `tag` is the last byte of such a filter.
+  static constexpr bool ends_in(std::byte tag) noexcept { return tag > std::byte{kTag}; }
+  // REQUIRES: ends_in(filter.back()), and there are kHeadBytes or more. Any such bytes can be queried.
   PERHAPS_INLINE static bool may_contain(Bytes filter, std::uint64_t h) noexcept {
-    const auto n = std::to_integer<std::uint32_t>(filter[filter.size() - 1]);
+    const auto n = std::to_integer<std::uint32_t>(filter[filter.size() - 1]) - kTag;
     const auto seed = std::to_integer<std::uint32_t>(filter[filter.size() - 2]);
     return query(filter, {0, filter.size() - kHeadBytes}, {n, seed}, h);
   }
@@ -177,11 +182,11 @@ struct Dense {
 struct DenseGroups {
   static constexpr std::size_t kMaxGroups = 64;  // dense filters in one
   static constexpr std::size_t kTailBytes = 4;   // behind the heads of the groups
-  static constexpr std::uint8_t kTag = 65;       // the last byte: groups, and not one dense filter
+  static constexpr std::uint8_t kTag = 190;      // the last byte: groups, and not one dense filter
 
-  // A filter of ascending, distinct digests in at most `bytes` bytes, appended to `out`. False: too many keys, or too
+  // A filter of ascending, distinct words in at most `bytes` bytes, appended to `out`. False: too many keys, or too
   // few bytes; `out` is as it was.  Throws std::bad_alloc.
-  PERHAPS_API static bool build(std::span<const std::uint64_t> digests, std::size_t bytes, std::vector<std::byte>& out);
+  PERHAPS_API static bool build(std::span<const std::uint64_t> words, std::size_t bytes, std::vector<std::byte>& out);
 
   // Any bytes can be queried: heads that do not fit them answer *perhaps*.
   PERHAPS_INLINE static bool may_contain(Bytes filter, std::uint64_t h) noexcept {

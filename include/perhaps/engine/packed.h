@@ -1,14 +1,15 @@
 // A filter of any family in bytes that say what they are, with as few as possible around its table: for the blocks of
 // an engine's tables, which have a checksum, a cache and a hasher of their own. The last byte is the tag.
 //
-//   tag 1..64   a dense filter of so many keys (dense.h), of which this byte is the last
-//   tag 65      groups of dense filters (dense.h), of which this byte is the last
-//   tag 128+k   | table | numbers of the shape, LEB128 | bytes of those 1 | 128 + k |      k a Kind (family.h)
+//   tag 191+n   a dense filter of n keys, 1 to 64 (dense.h), of which this byte is the last
+//   tag 190     groups of dense filters (dense.h), of which this byte is the last
+//   tag 66+k    | table | numbers of the shape, LEB128 | bytes of those 1 | 66 + k |       k a Kind (family.h), 1 to 60
 //   tag 127     no keys: every answer is *no*
-//   others      every answer is *perhaps*, as for bytes that are damaged or cut short
+//   others      every answer is *perhaps*, as for bytes that are damaged or cut short. So do the bytes of version 1,
+//               whose tables were of digests: they end in 1..65 or 128 + k, and are not read as anything else.
 //
-// Digests go in, and digests are looked up; the bytes do not say which hasher made them. The table comes first, so that
-// it is aligned as the block is.
+// Digests go in, and digests are looked up; the bytes do not say which hasher made them. Tables are of words, digest *
+// Hash::kSpread (hash.h). The table comes first, so that it is aligned as the block is.
 #pragma once
 #include <array>
 #include <cstddef>

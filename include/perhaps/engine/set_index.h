@@ -83,6 +83,9 @@ class SetIndexProbes {
   PERHAPS_API bool any_may_contain(std::uint64_t digest) const noexcept;
   PERHAPS_API void prefetch(std::uint64_t digest) const noexcept;
 
+  // As Record::about.
+  const Facts& about() const noexcept { return about_; }
+
   PERHAPS_API Header header() const;                 // without its sections
   PERHAPS_API std::vector<std::byte> names() const;  // as a section
 
@@ -107,6 +110,7 @@ class SetIndexProbes {
   SetIndexShape shape_;
   AnyHasher hasher_;
   std::vector<Set> sets_;
+  Facts about_;
   const std::byte* table_ = nullptr;  // none: it was moved from
 };
 
@@ -143,6 +147,8 @@ class SetIndex : public SetIndexProbes {
   Result<void> add(const Column& column) { return add(std::span(&column, 1)); }
   // False: there is no such set.
   PERHAPS_API bool remove(std::string_view name);
+  // What the file will say about the index.
+  void set_about(Facts about) { about_ = std::move(about); }
 
   // To a file, atomically, as write_container does.
   PERHAPS_API Result<void> save(const std::string& path) const;

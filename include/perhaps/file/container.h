@@ -38,7 +38,7 @@ struct Header {
     std::uint32_t type = 0;
     Bytes bytes{};  // without padding
   };
-  std::vector<Section> sections{};  // a flat filter has one, its table, of type 0
+  std::vector<Section> sections{};  // a flat filter has one, its table, of type 0; not the one of record.about
 
   // Scheme and seed, or check value, of a hasher; the rest is empty.
   static Header of(const Hash& h) { return {.scheme = Scheme::xxh3_64, .seed = h.seed()}; }
@@ -118,7 +118,7 @@ class File {
 
 // Writes a filter to a file, atomically, as write_container does.
 template <FlatFilter F>
-Result<void> save(const std::string& path, const F& filter, Record record = {}) {
+Result<void> save(const std::string& path, const F& filter, const Record& record = {}) {
   Header header = Header::of<typename F::layout>(filter.shape(), filter.hasher());
   header.record = record;
   header.sections = {{.type = 0, .bytes = filter.bytes()}};
@@ -128,15 +128,17 @@ Result<void> save(const std::string& path, const F& filter, Record record = {}) 
 // The untyped half of NewFile.
 class NewContainer {
  public:
-  // Room for one section of `size` zero bytes, of type 0. The disk space is reserved here, so that filling the section
-  // cannot run out of it.
+  // Room for one section of `size` zero bytes, of type 0, and for header.record.about. The disk space is reserved here,
+  // so that filling the section cannot run out of it.
   PERHAPS_API static Result<NewContainer> create(const std::string& path, Header header, std::uint64_t size);
   PERHAPS_API NewContainer(NewContainer&&) noexcept;
   PERHAPS_API NewContainer& operator=(NewContainer&&) noexcept;
   PERHAPS_API ~NewContainer();
 
   PERHAPS_API std::span<std::byte> section() noexcept;  // empty after commit
-  PERHAPS_API Result<void> commit(Record record);       // once: header, checksums, fsync, rename
+  // Once: header, checksums, fsync, rename. Of `record`, only the numbers are new: what is said about the filter was
+  // given to create(), and anything else than that, or nothing, is an error.
+  PERHAPS_API Result<void> commit(const Record& record);
 
  private:
   struct State;
@@ -159,8 +161,10 @@ class NewFile {
 
   // REQUIRES: shape.valid()
   static Result<NewFile> create(const std::string& path, typename F::Shape shape,
-                                typename F::hasher_type hasher = typename F::hasher_type{}) {
-    auto file = NewContainer::create(path, Header::of<typename F::layout>(shape, hasher), shape.bytes());
+                                typename F::hasher_type hasher = typename F::hasher_type{}, Facts about = {}) {
+    Header header = Header::of<typename F::layout>(shape, hasher);
+    header.record.about = std::move(about);
+    auto file = NewContainer::create(path, std::move(header), shape.bytes());
     if (!file) return std::move(file).error();
     auto span = Span::over(file->section(), shape, hasher);
     if (!span) return std::move(span).error();
@@ -170,7 +174,7 @@ class NewFile {
   // Empty at first. Gone after commit().
   Span span() const noexcept { return span_; }
   // Once.
-  Result<void> commit(Record record = {}) { return file_.commit(record); }
+  Result<void> commit(const Record& record = {}) { return file_.commit(record); }
 
  private:
   NewFile(NewContainer file, Span span) noexcept : file_(std::move(file)), span_(span) {}
