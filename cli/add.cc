@@ -11,6 +11,7 @@
 #include "progress.h"
 
 namespace perhaps::cli {
+namespace add {
 namespace {
 
 struct Options {
@@ -78,14 +79,15 @@ int run(Options& options) {
 }
 
 }  // namespace
+}  // namespace add
 
 Command::Run add_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<add::Options>();
   app.add_option("filter", options->filter, "The filter file")->type_name("FILTER")->required();
   declare_json(app, options->json);
   declare_keyed(app, options->keyed);
   declare_keys(app, options->keys);
-  return [options] { return run(*options); };
+  return [options] { return add::run(*options); };
 }
 
 }  // namespace perhaps::cli

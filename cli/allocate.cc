@@ -14,6 +14,7 @@
 #include "svg.h"
 
 namespace perhaps::cli {
+namespace allocate {
 namespace {
 
 constexpr std::uint32_t kMaxLevels = 64;  // every pair of levels is compared
@@ -192,9 +193,10 @@ int run(const Options& options) {
 }
 
 }  // namespace
+}  // namespace allocate
 
 Command::Run allocate_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<allocate::Options>();
   add_count(app, "--levels", options->levels, "N", "Levels of the tree (4)");
   app.add_option("--ratio", options->ratio, "How many times larger each level is than the one before it (10)")
       ->type_name("R");
@@ -208,7 +210,7 @@ Command::Run allocate_command(CLI::App& app) {
             "Overlapping tables on the first level, all of which a lookup queries (1)");
   app.add_option("--plot", options->plot, "Draw it, and the reads over the memory")->type_name("FILE.svg");
   declare_json(app, options->json);
-  return [options] { return run(*options); };
+  return [options] { return allocate::run(*options); };
 }
 
 }  // namespace perhaps::cli

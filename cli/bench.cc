@@ -12,6 +12,7 @@
 #include "print.h"
 
 namespace perhaps::cli {
+namespace bench {
 namespace {
 
 struct Options {
@@ -104,14 +105,15 @@ int run(const Options& options) {
 }
 
 }  // namespace
+}  // namespace bench
 
 Command::Run bench_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<bench::Options>();
   add_count(app, "--keys", options->keys, "N", "How many keys; default: 1M");
   declare_sizing(app, options->sizing);
   declare_threads(app, options->threads);
   declare_json(app, options->json);
-  return [options] { return run(*options); };
+  return [options] { return bench::run(*options); };
 }
 
 }  // namespace perhaps::cli

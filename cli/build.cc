@@ -27,6 +27,7 @@
 #include "print.h"
 
 namespace perhaps::cli {
+namespace build {
 namespace {
 
 constexpr std::string_view kSmallest = "smallest";  // of all families: the ribbon
@@ -183,15 +184,16 @@ int run(BuildArgs& options, const std::vector<Wish>& wishes) {
 }
 
 }  // namespace
+}  // namespace build
 
 Command::Run build_command(CLI::App& app) {
   auto options = std::make_shared<BuildArgs>();
   app.add_option("-o,--output", options->output, "The file to write")->type_name("FILE")->required();
   auto words = family_names();
-  words.emplace_back(kSmallest);
+  words.emplace_back(build::kSmallest);
   std::string meanings;
   for (const Family& family : families()) meanings += fmt::format("{}: {}. ", family.name, family.summary);
-  meanings += fmt::format("{} is another name for ribbon. perhaps size compares them", kSmallest);
+  meanings += fmt::format("{} is another name for ribbon. perhaps size compares them", build::kSmallest);
   auto* const filter = add_words(app, "--filter", options->family, words, meanings);
   declare_sizing(app, options->sizing);
   add_count(
@@ -219,7 +221,7 @@ Command::Run build_command(CLI::App& app) {
   add_sets(app, "--set", options->format.sets, "A parameter of that format; may be repeated")->needs(format);
   auto* const shard =
       app.add_option_function<std::string>(
-             "--shard", [options](const std::string& text) { options->keys.shard = parse_shard(text); },
+             "--shard", [options](const std::string& text) { options->keys.shard = build::parse_shard(text); },
              "Take only the keys of shard i of N, by a hash, into a filter that is sized for all of them (by counting, "
              "or by --keys-expected): merge of all N is the filter of all keys. For " +
                  families_text([](const Family& f) { return f.merges && !f.in_order; }) + " filters")
@@ -238,7 +240,7 @@ Command::Run build_command(CLI::App& app) {
     format->excludes(app.get_option(own));
   declare_json(app, options->json);
   declare_keys(app, options->keys);
-  return [options, &app] { return run(*options, wishes_of(*options, app)); };
+  return [options, &app] { return build::run(*options, build::wishes_of(*options, app)); };
 }
 
 }  // namespace perhaps::cli

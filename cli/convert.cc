@@ -10,6 +10,7 @@
 #include "print.h"
 
 namespace perhaps::cli {
+namespace convert {
 namespace {
 
 struct Options {
@@ -104,9 +105,10 @@ int run(const Options& options) {
 }
 
 }  // namespace
+}  // namespace convert
 
 Command::Run convert_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<convert::Options>();
   app.add_option("filter", options->filter, "The filter file, of any format")->type_name("FILTER")->required();
   app.add_option("-o,--output", options->output, "The file to write")->type_name("FILE")->required();
   add_format_name(app, "--to", options->to, "The format to write (perhaps formats lists them)")->required();
@@ -118,7 +120,7 @@ Command::Run convert_command(CLI::App& app) {
   add_sets(app, "--format-set", options->format.sets, "A parameter that this format is read with; may be repeated")
       ->needs(format);
   declare_json(app, options->json);
-  return [options] { return run(*options); };
+  return [options] { return convert::run(*options); };
 }
 
 }  // namespace perhaps::cli

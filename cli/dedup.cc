@@ -36,6 +36,7 @@
 #include "row_bloom.h"
 
 namespace perhaps::cli {
+namespace dedup {
 namespace {
 
 struct Options {
@@ -387,16 +388,17 @@ int run(Options& options) {
 }
 
 }  // namespace
+}  // namespace dedup
 
 Command::Run dedup_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<dedup::Options>();
   app.add_option("files", options->keys.files,
                  "Files to read one after the other; - is standard input, which is also read if there is no file; .gz "
                  "and .zst are read as they are")
       ->type_name("FILE");
   auto* window = add_count(app, "--window", options->window, "N", "Remember the last N lines only, in fixed memory");
   app.add_option_function<std::string>(
-         "--for", [o = options.get()](const std::string& text) { o->milliseconds = parse_duration(text); },
+         "--for", [o = options.get()](const std::string& text) { o->milliseconds = dedup::parse_duration(text); },
          "Remember lines for this long, counted from their arrival: 500ms, 90s, 10m, 2h, 7d")
       ->type_name("TIME")
       ->excludes(window);
@@ -418,7 +420,7 @@ Command::Run dedup_command(CLI::App& app) {
   declare_json(app, options->json);
   declare_threads(app, options->threads);
   declare_key_format(app, options->keys);
-  return [options] { return run(*options); };
+  return [options] { return dedup::run(*options); };
 }
 
 }  // namespace perhaps::cli

@@ -6,6 +6,7 @@
 #include "print.h"
 
 namespace perhaps::cli {
+namespace fold {
 namespace {
 
 struct Options {
@@ -49,15 +50,16 @@ int run(const Options& options) {
 }
 
 }  // namespace
+}  // namespace fold
 
 Command::Run fold_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<fold::Options>();
   app.add_option("filter", options->filter, "The filter file")->type_name("FILTER")->required();
   app.add_option("-o,--output", options->output, "The file to write")->type_name("FILE")->required();
   add_count(app, "--times", options->times, "N", "How often to halve; default: 1");
   declare_json(app, options->json);
   declare_keyed(app, options->keyed);
-  return [options] { return run(*options); };
+  return [options] { return fold::run(*options); };
 }
 
 }  // namespace perhaps::cli

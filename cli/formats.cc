@@ -7,6 +7,7 @@
 #include "print.h"
 
 namespace perhaps::cli {
+namespace formats {
 namespace {
 
 struct Options {
@@ -86,12 +87,13 @@ int run(const Options& options) {
 }
 
 }  // namespace
+}  // namespace formats
 
 Command::Run formats_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<formats::Options>();
   app.add_option("formats", options->names, "Those to tell more of: their parameters")->type_name("NAME");
   declare_json(app, options->json);
-  return [options] { return run(*options); };
+  return [options] { return formats::run(*options); };
 }
 
 }  // namespace perhaps::cli

@@ -11,6 +11,7 @@
 #include "print.h"
 
 namespace perhaps::cli {
+namespace info {
 namespace {
 
 struct Options {
@@ -235,16 +236,17 @@ int run(const Options& options) {
 }
 
 }  // namespace
+}  // namespace info
 
 Command::Run info_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<info::Options>();
   app.add_option("filters", options->filters, "Filter files of any format, and folders of them")
       ->type_name("FILTER")
       ->required();
   declare_json(app, options->json);
   declare_open(app, options->open);
   declare_format(app, options->format);
-  return [options] { return run(*options); };
+  return [options] { return info::run(*options); };
 }
 
 }  // namespace perhaps::cli

@@ -13,6 +13,7 @@
 #include "progress.h"
 
 namespace perhaps::cli {
+namespace merge {
 namespace {
 
 struct Options {
@@ -100,15 +101,16 @@ int run(const Options& options) {
 }
 
 }  // namespace
+}  // namespace merge
 
 Command::Run merge_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<merge::Options>();
   app.add_option("filters", options->filters, "Filter files")->type_name("FILTER")->required();
   app.add_option("-o,--output", options->output, "The file to write")->type_name("FILE")->required();
   app.add_flag("--intersect", options->intersect, "Keep what is in all of them");
   declare_json(app, options->json);
   declare_keyed(app, options->keyed);
-  return [options] { return run(*options); };
+  return [options] { return merge::run(*options); };
 }
 
 }  // namespace perhaps::cli

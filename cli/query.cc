@@ -15,6 +15,7 @@
 #include "redis_filter.h"
 
 namespace perhaps::cli {
+namespace querying {
 namespace {
 
 struct Options {
@@ -167,9 +168,10 @@ int run(Options& options) {
 }
 
 }  // namespace
+}  // namespace querying
 
 Command::Run query_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<querying::Options>();
   app.add_option("filter", options->filter, "The filter file, of any format; not with --redis")->type_name("FILTER");
   auto* const redis = app.add_option("--redis", options->redis,
                                      "Ask a server: redis://[[user]:password@]host[:port]/key, or redis-cluster:// to "
@@ -189,7 +191,7 @@ Command::Run query_command(CLI::App& app) {
   for (const char* const local : {"--seek", "--keyed", "--no-verify", "--format"})
     redis->excludes(app.get_option(local));
   declare_keys(app, options->keys);
-  return [options] { return run(*options); };
+  return [options] { return querying::run(*options); };
 }
 
 }  // namespace perhaps::cli

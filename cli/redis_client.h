@@ -12,8 +12,11 @@
 
 #include "command.h"
 #include "file/descriptor.h"
+#include "perhaps/hash.h"
 
 namespace perhaps::cli {
+
+inline std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 inline constexpr std::string_view kRedisUrl = "redis://[[user]:password@]host[:port]/key";
 

@@ -41,7 +41,6 @@ struct PullOptions {
   std::string file;
 };
 
-std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 Bytes bytes_at(const std::string& text) { return bytes_of(std::string_view(text)); }
 
 // The header of a LAYOUT LINE filter of one link, as SCANDUMP gives it: RedisBloom's, with an option of our own.
@@ -305,8 +304,8 @@ std::string_view format_of(std::string_view type) {
 // unless the filter grows; in a cuckoo filter it may move others from pieces still to come into pieces already read.
 std::string lasting(std::string_view format, std::string header) {
   if (format == "redisbloom-cf") return header;
-  constexpr std::size_t kFirst = 20, kLink = 53, kSize = 16;  // links, and where their number of items is
-  for (std::size_t at = 0; at + 8 <= header.size(); at = at == 0 ? kFirst + kSize : at + kLink)
+  constexpr std::size_t kFirst = 20, kLink = 53, kItemsAt = 16;  // links, and where their number of items is
+  for (std::size_t at = 0; at + 8 <= header.size(); at = at == 0 ? kFirst + kItemsAt : at + kLink)
     std::fill_n(header.begin() + static_cast<std::ptrdiff_t>(at), 8, '\0');
   return header;
 }

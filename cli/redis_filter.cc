@@ -12,8 +12,6 @@ namespace {
 // A server runs a command in one go, so a large one delays other clients; many small ones cost more in all.
 constexpr std::size_t kItems = 256;
 
-std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
-
 }  // namespace
 
 std::string shard_key(std::string_view name, std::uint64_t index) { return fmt::format("{}:{{{}}}", name, index); }

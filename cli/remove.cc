@@ -10,6 +10,7 @@
 #include "progress.h"
 
 namespace perhaps::cli {
+namespace remove {
 namespace {
 
 struct Options {
@@ -71,14 +72,15 @@ int run(Options& options) {
 }
 
 }  // namespace
+}  // namespace remove
 
 Command::Run remove_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<remove::Options>();
   app.add_option("filter", options->filter, "The filter file")->type_name("FILTER")->required();
   declare_json(app, options->json);
   declare_keyed(app, options->keyed);
   declare_keys(app, options->keys);
-  return [options] { return run(*options); };
+  return [options] { return remove::run(*options); };
 }
 
 }  // namespace perhaps::cli

@@ -16,6 +16,7 @@
 #include "progress.h"
 
 namespace perhaps::cli {
+namespace route {
 namespace {
 
 enum class Action : std::uint8_t { ask, build, add, remove };
@@ -248,9 +249,10 @@ int run(Options& options) {
 }
 
 }  // namespace
+}  // namespace route
 
 Command::Run route_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<route::Options>();
   app.add_option("index", options->index, "The index")->type_name("INDEX")->required();
   auto* const build = app.add_flag("--build", options->build, "Make the index, of sets given as NAME=FILE");
   auto* const add = app.add_flag("--add", options->add, "Add sets, given as NAME=FILE");
@@ -274,7 +276,7 @@ Command::Run route_command(CLI::App& app) {
   for (const char* asks : {"--key", "--no-verify"}) {
     app.get_option(asks)->excludes(build)->excludes(add)->excludes(remove);
   }
-  return [options] { return run(*options); };
+  return [options] { return route::run(*options); };
 }
 
 }  // namespace perhaps::cli

@@ -5,6 +5,7 @@
 #include "print.h"
 
 namespace perhaps::cli {
+namespace size {
 namespace {
 
 struct Options {
@@ -58,13 +59,14 @@ int run(const Options& options) {
 }
 
 }  // namespace
+}  // namespace size
 
 Command::Run size_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<size::Options>();
   add_count(app, "--keys", options->keys, "N", "For how many keys")->required();
   declare_sizing(app, options->sizing);
   declare_json(app, options->json);
-  return [options] { return run(*options); };
+  return [options] { return size::run(*options); };
 }
 
 }  // namespace perhaps::cli

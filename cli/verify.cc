@@ -14,6 +14,7 @@
 #include "progress.h"
 
 namespace perhaps::cli {
+namespace verify {
 namespace {
 
 struct Options {
@@ -173,9 +174,10 @@ int run(Options& options) {
 }
 
 }  // namespace
+}  // namespace verify
 
 Command::Run verify_command(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<verify::Options>();
   app.add_option("filter", options->filter, "The filter file, of any format")->type_name("FILTER")->required();
   app.add_option("--keys", options->keys.files, "Keys that must be in the filter; - is standard input; may be repeated")
       ->type_name("FILE")
@@ -193,7 +195,7 @@ Command::Run verify_command(CLI::App& app) {
   declare_open(app, options->open);
   declare_format(app, options->format);
   declare_key_format(app, options->keys);
-  return [options] { return run(*options); };
+  return [options] { return verify::run(*options); };
 }
 
 }  // namespace perhaps::cli
