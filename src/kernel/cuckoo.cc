@@ -3,73 +3,16 @@
 #include "perhaps/cuckoo.h"
 
 #include "kernel/instruction_set.h"
-#include "kernel/targets.h"
 
 namespace perhaps::kernel {
 // The scalar form.
 void place_all(const CuckooShape& shape, const std::uint64_t* digests, CuckooPlaces* out) noexcept;
 }  // namespace perhaps::kernel
 
-#if PERHAPS_SIMD
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernel/cuckoo.cc"
-#include <hwy/foreach_target.h>
-// After foreach_target.h.
-#include <hwy/highway.h>
+#define PERHAPS_KERNELS "kernel/cuckoo.inc"
+#define PERHAPS_KERNELS_ON PERHAPS_ON_TARGET
+#include "kernel/each_target.inc"
 
-#if PERHAPS_ON_TARGET
-HWY_BEFORE_NAMESPACE();
-namespace perhaps::kernel::HWY_NAMESPACE {
-namespace {
-namespace hn = hwy::HWY_NAMESPACE;
-
-// A cuckoo place is eight multiplications of 32 bits, which vectors have: a quarter of the time of the scalar form.
-// Tables of 2^32 buckets and more take that.
-void place(const CuckooShape& shape, const std::uint64_t* digests, CuckooPlaces* out) noexcept {
-  if (shape.buckets >> 32 != 0) return place_all(shape, digests, out);
-  const hn::CappedTag<std::uint64_t, 8> d;
-  using V = decltype(hn::Zero(d));
-  const hn::Repartition<std::uint32_t, decltype(d)> d32;
-  const hn::Repartition<std::int64_t, decltype(d)> signs;
-  // Of the lower halves.
-  const auto mul = [=](V a, V b) HWY_ATTR { return hn::MulEven(hn::BitCast(d32, a), hn::BitCast(d32, b)); };
-  const std::uint64_t bits = shape.fingerprint_bits;
-  const V buckets = hn::Set(d, shape.buckets);
-  const V values = hn::Set(d, (std::uint64_t{1} << bits) - 1);
-  const V width = hn::Set(d, bits);
-  const V salt = hn::Set(d, std::uint64_t{CuckooLayout::kFingerprint});
-  const V mix0 = hn::Set(d, std::uint64_t{CuckooLayout::kMix[0]});
-  const V mix1 = hn::Set(d, std::uint64_t{CuckooLayout::kMix[1]});
-  const V one = hn::Set(d, std::uint64_t{1});
-  const auto store = [=](V bucket, std::uint64_t* to) HWY_ATTR {
-    const V offset = mul(bucket, width);
-    hn::Store(bits % 2 == 0 ? hn::ShiftRight<1>(offset) : offset, d, to);
-  };
-  for (std::size_t i = 0; i < 64; i += hn::Lanes(d)) {
-    const V h = hn::LoadU(d, digests + i);
-    const V high = hn::ShiftRight<32>(h);
-    const V fingerprint = hn::Add(one, hn::ShiftRight<32>(mul(mul(hn::Xor(h, high), salt), values)));
-    const V first = hn::ShiftRight<32>(hn::Add(mul(high, buckets), hn::ShiftRight<32>(mul(h, buckets))));
-    const V z = mul(fingerprint, mix0);
-    const V shifted = hn::BitCast(d, hn::ShiftRight<15>(hn::BitCast(d32, z)));
-    const V sum = hn::ShiftRight<32>(mul(mul(hn::Xor(z, shifted), mix1), buckets));
-    const V other = hn::Sub(sum, first);
-    const V negative = hn::BitCast(d, hn::BroadcastSignBit(hn::BitCast(signs, other)));
-    hn::Store(fingerprint, d, out->fingerprint + i);
-    store(first, out->first + i);
-    store(hn::Add(other, hn::And(negative, buckets)), out->second + i);
-  }
-}
-
-void simd_kernels(InstructionSet& set) { set.cuckoo_place = place; }
-
-}  // namespace
-}  // namespace perhaps::kernel::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-#endif
-#endif
-
-#if !PERHAPS_SIMD || HWY_ONCE
 namespace perhaps::kernel {
 namespace {
 
@@ -199,7 +142,6 @@ void place_all(const CuckooShape& shape, const std::uint64_t* digests, CuckooPla
   }
 }
 
-void cuckoo_kernels(Target target, InstructionSet& set) { PERHAPS_FOR_TARGET(target, set) }
+PERHAPS_CHOOSE_KERNELS(cuckoo)
 
 }  // namespace perhaps::kernel
-#endif

@@ -1,25 +1,24 @@
-// Which instruction sets Highway compiles the kernels for, and how a family's file tells them apart. A file is
+// Which instruction sets Highway compiles the kernels for, and the choice among them. The file of a family is
 //
-//   #if PERHAPS_SIMD
-//   #undef HWY_TARGET_INCLUDE
-//   #define HWY_TARGET_INCLUDE "kernel/<file>.cc"
-//   #include <hwy/foreach_target.h>
-//   #include <hwy/highway.h>
-//   #if PERHAPS_ON_TARGET
-//   HWY_BEFORE_NAMESPACE();
-//   namespace perhaps::kernel::HWY_NAMESPACE {         void simd_kernels(InstructionSet& set);
-//   HWY_AFTER_NAMESPACE();
-//   #endif
-//   #endif
-//   #if !PERHAPS_SIMD || HWY_ONCE
-//   namespace perhaps::kernel {                        void portable_kernels(InstructionSet& set);
-//   void <family>_kernels(Target target, InstructionSet& set) { PERHAPS_FOR_TARGET(target, set) }
-//   #endif
+//   #define PERHAPS_KERNELS "kernel/<family>.inc"      the kernels in vectors, and simd_kernels(InstructionSet&)
+//   #define PERHAPS_KERNELS_ON PERHAPS_ON_TARGET       or PERHAPS_ON_BMI2
+//   #include "kernel/each_target.inc"
+//   namespace perhaps::kernel {
+//   namespace { void portable_kernels(InstructionSet&); }
+//   PERHAPS_CHOOSE_KERNELS(<family>)                   <family>_kernels(Target, InstructionSet&)
+//   }
 #pragma once
 
 #if PERHAPS_SIMD
 // SSSE3 adds nothing over SSE4 here, nor VBMI over AVX-512; SVE has no fixed width to cut a line into.
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#define PERHAPS_NOT_COMPILED (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+// Under a sanitizer one width of each kind is enough, half a line in a register and a quarter of one: they take long to
+// compile, and the release build compares all of them.
+#if defined(PERHAPS_FEW_TARGETS)
+#define HWY_DISABLED_TARGETS (PERHAPS_NOT_COMPILED | HWY_AVX3)
+#else
+#define HWY_DISABLED_TARGETS PERHAPS_NOT_COMPILED
+#endif
 #include <hwy/detect_targets.h>
 
 // Not for a baseline without vectors: the portable kernels are as good.
@@ -58,23 +57,16 @@
 #define PERHAPS_CASE_NEON(set)
 #endif
 
-#define PERHAPS_FOR_TARGET(target, set) \
-  switch (target) {                     \
-    case Target::portable:              \
-      return portable_kernels(set);     \
-      PERHAPS_CASE_SSE4(set)            \
-      PERHAPS_CASE_AVX2(set)            \
-      PERHAPS_CASE_AVX512(set)          \
-      PERHAPS_CASE_NEON(set)            \
-    default:                            \
-      return;                           \
-  }
-// For kernels that have a form for BMI2 only.
-#define PERHAPS_FOR_BMI2(target, set) \
-  switch (target) {                   \
-    case Target::portable:            \
-      return portable_kernels(set);   \
-      PERHAPS_CASE_AVX2(set)          \
-    default:                          \
-      return;                         \
+#define PERHAPS_CHOOSE_KERNELS(family)                        \
+  void family##_kernels(Target target, InstructionSet& set) { \
+    switch (target) {                                         \
+      case Target::portable:                                  \
+        return portable_kernels(set);                         \
+        PERHAPS_CASE_SSE4(set)                                \
+        PERHAPS_CASE_AVX2(set)                                \
+        PERHAPS_CASE_AVX512(set)                              \
+        PERHAPS_CASE_NEON(set)                                \
+      default:                                                \
+        return;                                               \
+    }                                                         \
   }
