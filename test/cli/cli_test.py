@@ -1057,45 +1057,6 @@ class Info(Case):
         self.assertIn(b"family     line", done.stdout)
 
 
-class Sizes(Case):
-    """`build` makes what `size` predicts."""
-
-    def test_predictions(self):
-        self.write("keys", lines(b"%d" % i for i in range(10_000)))
-        for args in [["--fpr", "0.003"], ["--bits-per-key", "9"], ["--max-bytes", "16k"]]:
-            for row in self.json("size", "--keys", "10k", *args):
-                d = self.json("build", "-o", "f", "--filter", row["family"], *args, "keys")
-                self.assertAlmostEqual(d["bytes"], row["bytes"], delta=row["bytes"] // 100)
-                if row["family"] in ("line", "block", "classic"):
-                    self.assertEqual((d["bits"], d["bytes"], d["probes"]), (row["bits"], row["bytes"], row["probes"]))
-                    self.assertGreater(row["above_limit"], 0.3)
-                if args[0] == "--max-bytes":
-                    self.assertLessEqual(d["bytes"], 16_000)
-                if row["family"] != "scalable":
-                    self.assertAlmostEqual(d["fpr_at_capacity"], row["fpr"], delta=1e-12)
-        self.assertEqual(sorted(r["family"] for r in self.json("size", "--keys", "1M")), sorted(FAMILIES))
-
-    def test_table(self):
-        text = self.ok("size", "--keys", "1e9", "--fpr", "0.001").decode()
-        rows = text.splitlines()
-        self.assertEqual([row.split()[0] for row in rows[:4]], ["family", "line", "block", "classic"])
-        self.assertLessEqual(max(map(len, rows)), 80)
-
-    def test_ways_to_write_a_number(self):
-        for text, value in [("1000000", 10**6), ("1e6", 10**6), ("1M", 10**6), ("1.5k", 1500), ("2Ki", 2048),
-                            ("1Mi", 2**20), ("1G", 10**9), ("2KiB", 2048), ("3kB", 3000),
-                            ("9007199254740993", 9007199254740993)]:
-            self.assertEqual(self.json("size", "--keys", text)[0]["keys"], value)
-
-    def test_far_out(self):
-        for keys in ["1", "1e12", "9e18"]:
-            for fpr in ["1e-9", "0.01"]:
-                for row in self.json("size", "--keys", keys, "--fpr", fpr):
-                    self.assertGreater(row["bytes"], 0)
-                    self.assertGreaterEqual(row["above_limit"], 0, row)  # no filter can use less
-                    self.assertLessEqual(row["fpr"], 1, row)
-
-
 class Bench(Case):
     def test_bench(self):
         rows = self.json("bench", "--keys", "20k", "--threads", "2")
@@ -1106,67 +1067,10 @@ class Bench(Case):
         self.assertIn("batch ns", self.ok("bench", "--keys", "1k").decode())
 
 
-class Documents(Case):
-    """Help, man page and completions name every command and option, are well formed, and their examples run."""
+class Examples(Case):
+    """The examples of every command run as they stand."""
 
-    COMMANDS = [
-        "build", "query", "add", "remove", "info", "convert", "formats", "merge", "fold", "dedup", "verify", "size",
-        "advise", "route", "allocate", "push", "pull", "bench"]
     NEED_A_SERVER = ["push", "pull"]  # test/redis/copy_test.py
-
-    def options(self):
-        for command in self.COMMANDS:
-            text = self.ok(command, "--help").decode()
-            yield command, text, re.findall(r"^ {2}(?:(-\w), | {4})(--[\w-]+)", text, re.M)
-
-    def test_help(self):
-        top = self.ok("--help").decode()
-        for command, text, options in self.options():
-            self.assertRegex(top, r"(?m)^  %s  " % command)
-            self.assertEqual(text, self.ok("help", command).decode())
-            self.assertIn("Usage: perhaps " + command, text)
-            self.assertGreater(len(options), 1)
-            self.assertIn(("-h", "--help"), options)
-        for text in [top] + [text for _, text, _ in self.options()]:
-            self.assertLessEqual(max(map(len, text.splitlines())), 80)
-        self.assertEqual(self.run_perhaps().returncode, 2)
-        self.assertRegex(self.ok("--version").decode(), r"^perhaps \d+\.\d+\.\d+\n$")
-
-    def test_man_page(self):
-        page = self.ok("man")
-        plain = page.decode().replace("\\-", "-")
-        for command, _, options in self.options():
-            self.assertIn(".SS " + command, plain)
-            for _, name in options:
-                self.assertIn("\\fB" + name + "\\fR", plain)
-        done = subprocess.run(["groff", "-man", "-ww", "-Tascii"], input=page,  # package groff-base
-                              capture_output=True)
-        self.assertEqual((done.returncode, done.stderr), (0, b""))
-        self.assertIn(b"perhaps build", re.sub(rb"\x1b\[\d*m|.\x08", b"", done.stdout))
-
-    def test_completions(self):
-        for shell in ["bash", "zsh", "fish"]:
-            script = self.ok("completion", shell)
-            for command, _, options in self.options():
-                self.assertIn(command, script.decode())
-                for _, name in options:
-                    self.assertIn(name.lstrip("-"), script.decode())
-            self.write(shell, script)
-            if shutil.which(shell):  # bash always is
-                done = subprocess.run([shell, "-n", self.path(shell)], capture_output=True)
-                self.assertEqual((done.returncode, done.stderr), (0, b""))
-
-    def complete(self, *words):
-        self.write("bash", self.ok("completion", "bash"))
-        script = 'source ./bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _perhaps; printf "%s\\n" "${COMPREPLY[@]}"'
-        done = subprocess.run(["bash", "-c", script, "bash", *words], cwd=self.folder, capture_output=True, check=True)
-        return done.stdout.decode().split()
-
-    def test_bash_completes(self):
-        self.assertEqual(self.complete("perhaps", "b"), ["build", "bench"])
-        self.assertEqual(self.complete("perhaps", "build", "--filter", ""), [*FAMILIES, "smallest"])
-        self.assertEqual(self.complete("perhaps", "build", "--keys-a"), ["--keys-as"])
-        self.assertEqual(self.complete("perhaps", "query", "-o", "fi"), [])
 
     def test_examples_run(self):
         people = lines(b"%d,Name%d@Example.org,x" % (i, i) for i in range(100))
@@ -1179,7 +1083,7 @@ class Documents(Case):
             self.ok("build", "-o", day + ".perhaps", "--max-bytes", "4Ki", "--keys-expected", "3000", "keys.txt")
         count = 0
         env = {**os.environ, "PATH": os.path.dirname(PERHAPS) + ":" + os.environ["PATH"]}
-        for command in self.COMMANDS:
+        for command in re.findall(r"^  (\w+)  +\S", self.text("--help"), re.M):
             if command in self.NEED_A_SERVER:
                 continue
             text = self.ok(command, "--help").decode()
@@ -1193,20 +1097,6 @@ class Documents(Case):
         self.assertGreater(count, 15)
         self.assertEqual(self.read("known.txt"), b"hello\n")
         self.assertEqual(self.read("certainly-new.txt"), b"stranger 9\n")
-
-    def test_other_commands_are_programs(self):
-        os.mkdir(self.path("bin"))
-        self.write("bin/perhaps-greet", b'#!/bin/sh\necho "greet: $*"\nexit 7\n')
-        os.chmod(self.path("bin/perhaps-greet"), 0o755)
-        env = {"PATH": self.path("bin") + ":" + os.environ["PATH"]}
-        done = self.run_perhaps("greet", "-x", "you", env=env)
-        self.assertEqual((done.returncode, done.stdout), (7, b"greet: -x you\n"))
-        # beside the binary, which comes before PATH
-        shutil.copy(PERHAPS, self.path("perhaps"))
-        self.write("perhaps-greet", b"#!/bin/sh\necho beside\n")
-        os.chmod(self.path("perhaps-greet"), 0o755)
-        done = subprocess.run([self.path("perhaps"), "greet"], env={**os.environ, **env}, capture_output=True)
-        self.assertEqual(done.stdout, b"beside\n")
 
 
 class Terminal(Case):
