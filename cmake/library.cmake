@@ -48,6 +48,9 @@ if(PROJECT_IS_TOP_LEVEL)
                            -Wno-stringop-overread)
   endif()
 endif()
+if(PERHAPS_TESTS AND CMAKE_CXX_FLAGS MATCHES "fsanitize")
+  target_compile_definitions(perhaps_objects PRIVATE PERHAPS_FEW_TARGETS)
+endif()
 if(PERHAPS_TESTS AND CMAKE_CXX_FLAGS MATCHES "fsanitize=address")
   # Every family meets every hasher in these: optimised, they take a fourth of the time to compile the library. Not
   # under ThreadSanitizer, whose tests then run longer than was saved.

@@ -160,13 +160,15 @@ class AnyWindow final : public AnyFilter {
   Description describe() const override {
     Description d = block_.describe();
     d.more.emplace_back("one window", percent_text(d.fpr) + ", the rate when queried through the table");
-    // Windows of equal size probe the same positions, so their answers are not independent: measure them together, with
-    // about as many probes as for a large filter.
+    // Windows of equal size probe the same positions, so their answers are not independent: measure them together,
+    // until the rate is known to 1.6 % or about as many probes were made as for a large filter.
+    constexpr std::uint64_t kEnough = 4096;
     constexpr std::uint64_t kProbes = std::uint64_t{1} << 24;
     const std::uint64_t windows = std::max<std::uint64_t>(block_.windows(), 1);
-    const std::uint64_t queries = std::clamp<std::uint64_t>(kProbes / windows, 64, kProbes / 64);
-    std::uint64_t hits = 0;
-    for (std::uint64_t i = 0; i < queries; ++i) hits += block_.in_any_window(static_cast<std::uint32_t>(splitmix64(i)));
+    const std::uint64_t most = std::clamp<std::uint64_t>(kProbes / windows, 64, kProbes / 64);
+    std::uint64_t hits = 0, queries = 0;
+    while (queries < most && hits < kEnough)
+      hits += block_.in_any_window(static_cast<std::uint32_t>(splitmix64(queries++)));
     if (hits >= 16) d.fpr = static_cast<double>(hits) / static_cast<double>(queries);
     return d;
   }
