@@ -26,7 +26,7 @@ target_include_directories(perhaps_objects SYSTEM PRIVATE ${XXHASH_INCLUDE_DIRS}
 # Sizes are computed with real numbers and must be the same on every machine: no fused multiplications, and not the
 # 80 bits of the x87 registers.
 file(GLOB perhaps_sizes RELATIVE ${PROJECT_SOURCE_DIR} src/sizing/*.cc src/engine/packed.cc src/engine/allocate.cc
-  src/redisbloom/redisbloom.cc)
+  src/redisbloom/*.cc)
 set(perhaps_exact -ffp-contract=off)
 if(CMAKE_SIZEOF_VOID_P EQUAL 4 AND NOT EMSCRIPTEN)
   include(CheckCXXCompilerFlag)

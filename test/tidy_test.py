@@ -69,8 +69,8 @@ MAY_INCLUDE = {
     "test": [*BEHIND, "conformance/", "interop/", "support/"],
     "test/redis": ["perhaps/", "redis/"],
 }
-# Who comes in by the public doors alone: no perhaps/detail/, no detail::. plugins/redis is to follow.
-PUBLIC_ONLY = ("cli/", "examples/", "plugins/leveldb/", "plugins/rocksdb/")
+# Who comes in by the public doors alone: no perhaps/detail/, no detail::.
+PUBLIC_ONLY = ("cli/", "examples/", "plugins/")
 STANDARD_WITH_DOT = {"emmintrin.h", "immintrin.h", "arm_neon.h"}
 
 

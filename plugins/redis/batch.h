@@ -23,7 +23,7 @@ void in_batches(const Call& call, int first, const Chain& chain, Use use) {
 
 template <class Chain>
 bool prefetch_ahead(const Chain& chain) noexcept {
-  return settings.prefetch && detail::far_away(chain.table_bytes());
+  return settings.prefetch && redisbloom::far_away(chain.table_bytes());
 }
 
 // Replies for every item from `first` on, in an array.

@@ -88,8 +88,8 @@ bool ValkeyFilter::append(Link link) noexcept {
   std::byte* const block = memory_->take(link.block_bytes());
   if (block == nullptr) return false;
   block[0] = std::byte{1};
-  detail::store<std::uint64_t>(block + 1, link.bytes);
-  detail::store<std::uint32_t>(block + 9, link.hashes);
+  redisbloom::store<std::uint64_t>(block + 1, link.bytes);
+  redisbloom::store<std::uint32_t>(block + 9, link.hashes);
   std::copy(seed_.begin(), seed_.end(), block + 13);
   return append(link, block);
 }
@@ -141,7 +141,7 @@ ValkeyFilter::Hash ValkeyFilter::hash(Bytes item) const noexcept {
     large.resize(8 + item.size());
     text = large.data();
   }
-  detail::store<std::uint64_t>(text, item.size());
+  redisbloom::store<std::uint64_t>(text, item.size());
   std::copy(item.begin(), item.end(), text + 8);
   const Bytes message(text, 8 + item.size());
   return {hashers_[0](message).value, hashers_[1](message).value};
@@ -189,8 +189,8 @@ const char* ValkeyFilter::check_numbers() const noexcept {
 
 bool ValkeyFilter::parse_block(Bytes block, Link& link) noexcept {
   if (block.size() <= kBlockHeader || block[0] != std::byte{1}) return false;
-  link.bytes = detail::load<std::uint64_t>(block.data() + 1);
-  link.hashes = detail::load<std::uint32_t>(block.data() + 9);
+  link.bytes = redisbloom::load<std::uint64_t>(block.data() + 1);
+  link.hashes = redisbloom::load<std::uint32_t>(block.data() + 9);
   if (link.bytes != block.size() - kBlockHeader || link.hashes == 0 || link.hashes > kMaxHashes) return false;
   if (link.capacity == 0 || link.capacity > INT64_MAX || link.items > link.capacity) return false;
   link.modulus = redisbloom::Modulus(8 * link.bytes);

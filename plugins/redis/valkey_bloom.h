@@ -110,14 +110,14 @@ class ValkeyFilter {
   std::uint64_t may_contain(std::span<const Hash> many, bool ahead) const noexcept {
     if (ahead)
       for (const Hash h : many)
-        for (const Link& link : links()) detail::prefetch_read(link.bits() + link.position(h, 0) / 8);
+        for (const Link& link : links()) redisbloom::prefetch_read(link.bits() + link.position(h, 0) / 8);
     std::uint64_t found = 0;
     for (std::size_t i = 0; i < many.size(); ++i) found |= std::uint64_t{may_contain(many[i])} << i;
     return found;
   }
   void prefetch(Hash h) const noexcept {
     for (std::uint32_t i = 0; i < newest().hashes; ++i)
-      detail::prefetch_write(newest().bits() + newest().position(h, i) / 8);
+      redisbloom::prefetch_write(newest().bits() + newest().position(h, i) / 8);
   }
   redisbloom::Added add(Hash h) noexcept;
 

@@ -142,7 +142,7 @@ class WindowFilter {
   void begin_items(std::uint64_t before) noexcept {
     for (std::uint64_t g = before; g != generation();) set_items(++g, 0);
   }
-  std::uint64_t word(std::size_t at) const noexcept { return detail::load<std::uint64_t>(table_ + at); }
+  std::uint64_t word(std::size_t at) const noexcept { return redisbloom::load<std::uint64_t>(table_ + at); }
 
   const redisbloom::Memory* memory_;
   std::byte* table_ = nullptr;

@@ -21,6 +21,12 @@
 namespace perhaps::redisbloom {
 
 using format::Buffer;
+// What the module needs besides: numbers in bytes, little-endian and at any address, and prefetching.
+using detail::far_away;
+using detail::load;
+using detail::prefetch_read;
+using detail::prefetch_write;
+using detail::store;
 
 // Where tables live: a server's allocator inside a module, malloc elsewhere. No memory is an answer, never a throw.
 struct Memory {
