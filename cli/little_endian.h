@@ -7,7 +7,7 @@ namespace perhaps::cli {
 
 // REQUIRES: sizeof(Word) readable bytes
 template <std::unsigned_integral Word>
-Word load_little_endian(const std::byte* p) noexcept {
+constexpr Word load_little_endian(const std::byte* p) noexcept {
   Word value = 0;
   for (unsigned i = 0; i < sizeof value; ++i)
     value |= static_cast<Word>(std::to_integer<unsigned char>(p[i])) << (8 * i);
