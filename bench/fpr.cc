@@ -68,24 +68,7 @@ bool compare(double bits_per_key, std::uint64_t seed) {
   return std::abs(z) <= 5;
 }
 
-template <class F>
-void add_rates(std::vector<Rate>& rates, std::uint64_t seed) {
-  for (const double bits_per_key : {6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 20.0, 24.0}) {
-    const auto shape = F::Shape::for_keys({.keys = kKeys, .bits_per_key = bits_per_key});
-    rates.push_back({std::string(F::layout::family), 8.0 * static_cast<double>(shape.bytes()) / kKeys,
-                     measure<F>(shape, seed, 1, kQueries)});
-  }
-}
-
 }  // namespace
-
-std::vector<Rate> measured_rates(std::uint64_t seed) {
-  std::vector<Rate> rates;
-  add_rates<Bloom>(rates, seed);
-  add_rates<LineBloom>(rates, seed);
-  add_rates<BlockBloom>(rates, seed);
-  return rates;
-}
 
 int print_rates(std::uint64_t seed) {
   std::printf("%llu keys, %llu filters of each shape, %llu absent keys asked of each; --seed %llu\n\n",

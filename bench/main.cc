@@ -149,7 +149,7 @@ int run(const Options& options) {
   }
   bench.run<std::string_view>(text_keys(options), "", registry<std::string_view>());
   if (!options.json.empty()) write_json(options.json, about, bench.tables());
-  if (!options.svg.empty()) write_svg(options.svg, bench.tables(), measured_rates(options.seed));
+  if (!options.svg.empty()) write_svg(options.svg, bench.tables());
   return bench.refused() ? 1 : 0;
 }
 

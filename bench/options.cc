@@ -49,9 +49,10 @@ Parsed parse(int argc, char** argv) {
       ->type_name("FILE")
       ->allow_extra_args(false);
   app.add_option("--json", options.json, "Write the figures there")->type_name("FILE");
-  app.add_option("--svg", options.svg, "Draw them there")->type_name("FILE");
+  app.add_option("--svg", options.svg, "Draw the speeds of lookups there, beside the sizes of all families")
+      ->type_name("FILE");
   app.add_flag("--list", options.list, "List tables, contenders and kernels");
-  add_number(app, "--seed", options.seed, "Of the rates that --svg and fpr measure; default: 1");
+  add_number(app, "--seed", options.seed, "Of the rates that fpr measures; default: 1");
   app.add_subcommand("fpr", "False-positive rates, theory beside measurement")->fallthrough();
   try {
     app.parse(argc, argv);

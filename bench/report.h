@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "contender.h"
-#include "fpr.h"
 
 namespace perhaps::bench {
 
@@ -40,6 +39,6 @@ std::string short_number(std::uint64_t keys);  // 1e6, 25000
 void print(const Table& table);
 void write_json(const std::string& path, const std::map<std::string, std::string>& about,
                 const std::vector<Table>& tables);
-void write_svg(const std::string& path, const std::vector<Table>& tables, const std::vector<Rate>& rates);
+void write_svg(const std::string& path, const std::vector<Table>& tables);
 
 }  // namespace perhaps::bench

@@ -128,24 +128,6 @@ class Panel {
                   left_ + width_ * share(x_, point.x), top_ + height_ * (1 - share(y_, point.y)), colour.c_str());
   }
 
-  // The name of a measured point: line `index` of a list inside the panel, below the curves.
-  std::string name(Point point, const std::string& colour, const std::string& label, std::size_t index) const {
-    const double x = left_ + width_ * share(x_, point.x);
-    const double y = top_ + height_ * (1 - share(y_, point.y));
-    const double list_x = left_ + width_ * 0.42;
-    const double list_y = top_ + height_ * 0.83 + 15 * static_cast<double>(index);
-    return format(
-        "<path d=\"M%.1f %.1f L%.1f %.1f\" stroke=\"#ccc\" fill=\"none\"/>"
-        "<text class=\"mark\" x=\"%.1f\" y=\"%.1f\" fill=\"%s\">%s</text>\n",
-        x, y, list_x - 4, list_y - 4, list_x, list_y, colour.c_str(), label.c_str());
-  }
-
-  bool holds(Point point) const {
-    const double x = share(x_, point.x);
-    const double y = share(y_, point.y);
-    return x >= 0 && x <= 1 && y >= 0 && y <= 1;
-  }
-
  private:
   static double share(const Axis& axis, double value) {
     if (!axis.logarithmic) return (value - axis.from) / (axis.to - axis.from);
@@ -165,9 +147,11 @@ inline std::string picture(int width, int height, const std::string& panels) {
   return format(
              "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
              "font-family=\"DejaVu Sans, Helvetica, Arial, sans-serif\">\n"
-             "<style>.title{font-size:16px;font-weight:bold}.tick{font-size:12px;fill:#444}"
-             ".axis{font-size:13px;fill:#222}.label{font-size:12px}.mark{font-size:11px}.grid{stroke:#e3e3e3}</style>\n"
-             "<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n",
+             "<style>.title{font-size:16px;font-weight:bold;fill:#111}.tick{font-size:12px;fill:#444}"
+             ".axis{font-size:13px;fill:#222}.label{font-size:12px}.grid{stroke:#e3e3e3}.page{fill:white}"
+             "@media(prefers-color-scheme:dark){.page{fill:#0d1117}.title,.axis{fill:#e6edf3}.tick{fill:#b3bcc6}"
+             ".grid{stroke:#2d343c}}</style>\n"
+             "<rect class=\"page\" width=\"%d\" height=\"%d\"/>\n",
              width, height, width, height, width, height) +
          panels + "</svg>\n";
 }
