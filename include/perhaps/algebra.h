@@ -93,6 +93,7 @@ Result<void> same_kind(FlatView<L, H> a, FlatView<L, H> b) {
 }
 }  // namespace detail
 
+// into |= other: the filter of the keys of both. Refused unless shape and hasher are the same.
 template <BitLayout L, Hasher H>
 Result<void> merge(FlatSpan<L, H> into, std::type_identity_t<FlatView<L, H>> other) {
   if (auto same = detail::same_kind<L, H>(into, other); !same) return same;
@@ -104,6 +105,7 @@ Result<void> merge(Flat<L, H>& into, std::type_identity_t<FlatView<L, H>> other)
   return merge(into.span(), other);
 }
 
+// into &= other: no key that is in both is lost; some that are in one only remain. Refused as merge is.
 template <BitLayout L, Hasher H>
 Result<void> intersect(FlatSpan<L, H> into, std::type_identity_t<FlatView<L, H>> other) {
   if (auto same = detail::same_kind<L, H>(into, other); !same) return same;
@@ -145,6 +147,7 @@ PERHAPS_API Condition condition_of(BloomShape shape, Bytes table);
 PERHAPS_API Condition condition_of(LineShape shape, Bytes table);
 PERHAPS_API Condition condition_of(BlockShape shape, Bytes table);
 
+// The same of a filter.
 template <FlatFilter F>
 Condition condition_of(const F& filter) {
   return condition_of(filter.shape(), filter.bytes());

@@ -86,6 +86,8 @@ class PERHAPS_API DigestProbe {
   virtual void prefetch(std::uint64_t digest) const noexcept = 0;
 };
 
+// A filter whose family, and whose format, is known at run time only: every question goes through a virtual call, so
+// ask about many keys at once.
 class PERHAPS_API AnyFilter {
  public:
   virtual ~AnyFilter() = default;

@@ -13,18 +13,21 @@
 
 namespace perhaps {
 
+// One bit in each of the eight words of a block: see the top of this file.
 struct BlockLayout {
   using Shape = BlockShape;
   using word = std::uint64_t;
   static constexpr std::string_view family = "block";
+  // The number in a file, and the batch kernels.
   static constexpr Kind kind = Kind::block;
   static constexpr auto query_kernel = &detail::Kernels::block_query;
   static constexpr auto insert_kernel = &detail::Kernels::block_insert;
-  static constexpr std::size_t kBlockBytes = 32;
+  static constexpr std::size_t kBlockBytes = 32;  // eight words of 32 bits
 
   // Odd numbers chosen by the authors of the Parquet format.
   static constexpr std::array<std::uint32_t, 8> kSalt = detail::kBlockSalt;
 
+  // Which block has all bits of a key.
   static std::uint64_t block_of(BlockShape shape, std::uint64_t h) noexcept { return (h >> 32) * shape.blocks >> 32; }
 
   // For bulk.h: keys of different blocks touch different memory.

@@ -18,6 +18,7 @@
 
 namespace perhaps {
 
+// How a digest becomes the positions of a classic filter: made from a digest, it gives one position after the other.
 template <class P>
 concept ProbePlan = requires(typename P::word digest, std::uint64_t bits, P plan) {
   P(digest, bits);
@@ -44,10 +45,12 @@ concept ProbePlan = requires(typename P::word digest, std::uint64_t bits, P plan
 class Multiplicative {
  public:
   using word = std::uint64_t;
-  static constexpr Kind kind = Kind::classic;
+  static constexpr Kind kind = Kind::classic;  // the number in a file
 
+  // The positions of a word among `bits` bits.
   Multiplicative(std::uint64_t start, std::uint64_t bits) noexcept : bits_(bits), x_(start) {}
 
+  // Below `bits`.
   std::uint64_t next() noexcept {
     const std::uint64_t position = detail::scale(x_, bits_);
     x_ *= kMultiplier;

@@ -6,6 +6,7 @@
 
 namespace perhaps {
 
+// Digests are taken in, then sorted and made distinct, then solved shard by shard.
 enum class BuildPhase : std::uint8_t { collecting, sorting, building };
 
 // `done` of `total` digests; while they are being collected the total is not known and 0.

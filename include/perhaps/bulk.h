@@ -29,10 +29,11 @@ namespace perhaps {
 template <BitLayout L, Hasher H>
 class BulkInsert {
  public:
-  using digest = Digest<H>;
+  using digest = Digest<H>;  // what lanes take
   // Layouts that keep a key in one place say which: place_of(shape, h) < places(shape).
   static constexpr bool kPartitioned = requires(typename L::Shape s, typename L::word h) { L::place_of(s, h); };
 
+  // `threads` lanes will be at work. The filter must outlive this.
   explicit BulkInsert(Flat<L, H>& filter, unsigned threads)
       : filter_(filter), threads_(threads), copies_(threads > 1 && filter.byte_size() <= kBufferBytes / (threads - 1)) {
     if (copies_) {
@@ -46,8 +47,10 @@ class BulkInsert {
     }
   }
 
+  // The way in for one thread. What it still holds goes into the filter when it is destroyed.
   class Lane {
    public:
+    // Throws std::bad_alloc.
     explicit Lane(BulkInsert& bulk) : bulk_(bulk) {
       if (bulk.copies_) {
         if (bulk.lanes_.fetch_add(1) > 0) copy_.emplace(bulk.filter_.shape(), bulk.filter_.hasher());
@@ -99,6 +102,7 @@ class BulkInsert {
       }
     }
 
+    // Puts what the lane still holds into the filter.
     void flush() noexcept {
       if (copy_) {
         const std::lock_guard lock(bulk_.locks_[0]);
@@ -124,6 +128,7 @@ class BulkInsert {
     std::vector<std::size_t> used_;
   };
 
+  // One for each thread.
   Lane lane() { return Lane(*this); }
 
  private:

@@ -63,6 +63,7 @@
 
 namespace perhaps {
 
+// How many counters a filter has, of how many bits, and how many of them belong to a key.
 struct CountingShape {
   using request_type = GuardedRequest;             // what for_keys() takes
   static constexpr std::uint32_t kMaxProbes = 16;  // together with guards
@@ -80,13 +81,15 @@ struct CountingShape {
   PERHAPS_API double fill(double keys) const;
   PERHAPS_API double keys_for(double fpr) const;
 
-  constexpr std::uint64_t line_bytes() const noexcept { return 16 * counter_bits; }
+  constexpr std::uint64_t line_bytes() const noexcept { return 16 * counter_bits; }  // 128 counters
   constexpr std::uint64_t bytes() const noexcept { return lines * line_bytes(); }
   constexpr std::uint32_t counters() const noexcept { return probes + guards; }  // of a key
+  // Every number is in its range.
   constexpr bool valid() const noexcept {
     return lines >= 1 && lines <= UINT64_MAX / 512 && probes >= 1 && probes <= kMaxProbes &&
            guards <= kMaxProbes - probes && (counter_bits == 4 || counter_bits == 1);
   }
+  // What a file stores; from() reads it.
   std::vector<std::uint64_t> numbers() const { return {lines, probes, guards, counter_bits}; }
   // Lines, bits per counter and guards.
   PERHAPS_API Facts facts() const;
@@ -94,18 +97,22 @@ struct CountingShape {
   friend bool operator==(const CountingShape&, const CountingShape&) = default;
 };
 
+// All counters of a key in one line: see the top of this file.
 struct CountingLayout {
   using Shape = CountingShape;
   using word = std::uint64_t;
   static constexpr std::string_view family = "counting";
+  // The number in a file, and the batch kernels.
   static constexpr Kind kind = Kind::counting;
   static constexpr auto query_kernel = &detail::Kernels::counting_query;
   static constexpr auto insert_kernel = &detail::Kernels::counting_insert;
 
+  // The multipliers of the formulas above.
   static constexpr std::array<std::uint32_t, 8> kSalt = detail::kBlockSalt;
   static constexpr std::uint32_t kStart = 0x9e3779b1u;
   static constexpr std::uint64_t kSecondRound = 0xe7037ed1a0b428dbu;
 
+  // Which line has all counters of a key.
   static std::uint64_t line_of(CountingShape shape, std::uint64_t h) noexcept { return detail::scale(h, shape.lines); }
   // Keys of different lines touch different memory.
   static std::uint64_t places(CountingShape shape) noexcept { return shape.lines; }
@@ -114,11 +121,13 @@ struct CountingLayout {
   // The counters of a key one after the other: 0 to 127.
   class Probes {
    public:
+    // Of digest h.
     explicit Probes(std::uint64_t h) noexcept
         : first_(static_cast<std::uint32_t>(h)),
           second_(static_cast<std::uint32_t>(h * kSecondRound >> 32)),
           start_(static_cast<std::uint32_t>(h) * kStart >> 29) {}
 
+    // The i-th counter; from the probes-th on they are guards.
     std::uint32_t operator[](std::uint32_t i) const noexcept {
       const std::uint32_t lane = (start_ + i) % 8;
       std::uint32_t counter = first_ * kSalt[lane] >> 28;

@@ -17,16 +17,16 @@
 //
 // A key lies in one of the eight slots of buckets i1 and i2. From either bucket and the fingerprint alone the other one
 // follows (s - (s - i) = i, for any number of buckets; the usual i xor hash(f) needs a power of two), so a fingerprint
-// can move without its key. `mix` is not linear: with s = f * c the buckets that can be reached in r moves would number
-// r * 2^fingerprint_bits, not (2^fingerprint_bits)^r, and chance decides the load of so small a circle.
+// can move without its key. `mix` must not be linear: with s = f * c, r moves would reach only r * 2^fingerprint_bits
+// buckets instead of (2^fingerprint_bits)^r, too few for their load to be even.
 //
 // **Insert** takes the lowest empty slot of the emptier of the two buckets, of i1 if they are equal. If both are full,
 // it searches breadth first for the nearest bucket with an empty slot, through the other buckets of the eight
-// fingerprints, i1 before i2 and slot 0 first, then theirs, 2048 at most, and never back to the bucket it came from;
-// fingerprints are moved only once one is found, the last first. The search prefetches a level while it looks at the
-// one before. If there is no empty slot, the digest itself goes into the stash of the head; if the stash is full or
-// holds the digest already, the answer is `full` and no byte has changed. Everything is determined by the digests:
-// replicas stay equal. (The builder of any_filter.h inserts in ascending order.)
+// fingerprints, i1 before i2 and slot 0 first, then through theirs, 2048 buckets at most, and never back to the bucket
+// it came from. Fingerprints move only after an empty slot was found, the last one first. The search prefetches a level
+// while it looks at the one before. If there is no empty slot, the digest itself goes into the stash of the head; if
+// the stash is full or holds the digest already, the answer is `full` and no byte has changed. Everything is determined
+// by the digests: replicas stay equal. (The builder of any_filter.h inserts in ascending order.)
 //
 // **Capacity.** capacity() = 96 % of the slots less 9 (half of them, in the smallest tables) distinct keys fit, in
 // practice always: 100,000 tables of 1 to 2.7 million buckets took theirs (test/erase_slow_test.cc). Random keys stash
@@ -34,7 +34,7 @@
 //
 // **A multiset.** Insert always adds, and says `present` if the key looked present before; whoever wants a set calls
 // may_contain first. Erase takes one copy away. A key has at most nine copies (eight slots and one place in the stash),
-// then insert answers `full`, however empty the rest may be.
+// then insert answers `full`, even if the table is nearly empty.
 //
 // **False positives.** An absent key looks present if one of the n keys has its fingerprint and pair of buckets: with
 // F = 2^fingerprint_bits - 1, m buckets and i1 = i2 for one key in m,
@@ -66,13 +66,13 @@
 namespace perhaps {
 
 struct CuckooShape {
-  using request_type = GuardedRequest;  // what for_keys() takes
-  static constexpr std::uint32_t kSlots = 4;
-  static constexpr std::uint32_t kMinFingerprint = 6;
-  static constexpr std::uint32_t kMaxFingerprint = 32;
-  static constexpr std::uint32_t kMaxGuard = 16;
-  static constexpr std::uint64_t kMaxBuckets = std::uint64_t{1} << 48;
-  static constexpr std::uint64_t kStash = 6;
+  using request_type = GuardedRequest;                                  // what for_keys() takes
+  static constexpr std::uint32_t kSlots = 4;                            // in a bucket
+  static constexpr std::uint32_t kMinFingerprint = 6;                   // bits
+  static constexpr std::uint32_t kMaxFingerprint = 32;                  // bits
+  static constexpr std::uint32_t kMaxGuard = 16;                        // bits
+  static constexpr std::uint64_t kMaxBuckets = std::uint64_t{1} << 48;  // so that a sum of two has a sign to spare
+  static constexpr std::uint64_t kStash = 6;                            // keys that found no place, in the head
 
   std::uint64_t buckets = 1;            // 1 to kMaxBuckets, any number
   std::uint32_t fingerprint_bits = 12;  // kMinFingerprint to kMaxFingerprint
@@ -89,7 +89,7 @@ struct CuckooShape {
   // How many distinct keys fit.
   PERHAPS_API std::uint64_t capacity() const;
 
-  constexpr std::uint64_t slots() const noexcept { return buckets * kSlots; }
+  constexpr std::uint64_t slots() const noexcept { return buckets * kSlots; }  // in all buckets
   // Where guards begin.
   constexpr std::uint64_t guards_at() const noexcept { return kLineBytes + packed(fingerprint_bits); }
   // A bucket is read as one word, so the last one needs bytes behind it.
@@ -177,11 +177,13 @@ struct CuckooLayout {
   using Shape = CuckooShape;
   using word = std::uint64_t;
   static constexpr std::string_view family = "cuckoo";
+  // The number in a file, and the batch kernels.
   static constexpr Kind kind = Kind::cuckoo;
   static constexpr auto query_kernel = &detail::Kernels::cuckoo_query;
   static constexpr auto insert_kernel = &detail::Kernels::cuckoo_insert;
   static constexpr bool fills_up = true;
 
+  // Where the head has the number of keys, the number of those in the stash, and the stash.
   static constexpr std::size_t kKeysAt = 0;
   static constexpr std::size_t kStashedAt = 8;
   static constexpr std::size_t kStashAt = 16;
@@ -193,10 +195,12 @@ struct CuckooLayout {
     std::uint64_t fingerprint;
   };
 
+  // The multipliers of the fingerprint, the guard and the second bucket.
   static constexpr std::uint32_t kFingerprint = 0xcc9e2d51u;
   static constexpr std::uint64_t kGuard[2] = {0x9e6c63d0876a9a47u, 0xd6e8feb86659fd93u};
   static constexpr std::uint32_t kMix[2] = {0x9e3779b1u, 0x85ebca6bu};
 
+  // 1 to 2^fingerprint_bits - 1: 0 is an empty slot.
   static std::uint64_t fingerprint_of(CuckooShape shape, std::uint64_t h) noexcept {
     const std::uint32_t x = static_cast<std::uint32_t>(h ^ h >> 32) * kFingerprint;
     return 1 + (x * ((std::uint64_t{1} << shape.fingerprint_bits) - 1) >> 32);

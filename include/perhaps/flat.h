@@ -30,6 +30,7 @@ class Flat;
 template <Layout L, Hasher H>
 class FlatProbes {
  public:
+  // Whose bits these are, and what keys are hashed with.
   using layout = L;
   using hasher_type = H;
   using digest = Digest<H>;
@@ -272,6 +273,7 @@ class FlatSpan : public FlatProbes<L, H> {
     return erase(digest_of(this->hasher_, key));
   }
 
+  // The table. Whatever is written there, no query reads outside it.
   std::span<std::byte> writable_bytes() noexcept { return {table(), static_cast<std::size_t>(this->shape_.bytes())}; }
 
  private:
@@ -300,6 +302,7 @@ class FlatSpan : public FlatProbes<L, H> {
 template <BitLayout L, Hasher H>
 class FlatShared {
  public:
+  // Whose bits these are, and what keys are hashed with.
   using layout = L;
   using hasher_type = H;
   using digest = Digest<H>;
@@ -373,6 +376,7 @@ class Flat : public FlatProbes<L, H> {
   using Base = FlatProbes<L, H>;
 
  public:
+  // The other forms of this filter. Shared is an empty type unless insert only sets bits.
   using View = FlatView<L, H>;
   using Span = FlatSpan<L, H>;
   using Shared = typename detail::SharedOf<L, H>::type;
@@ -403,6 +407,7 @@ class Flat : public FlatProbes<L, H> {
   }
   ~Flat() = default;
 
+  // Valid until this filter is assigned to, moved from or destroyed.
   View view() const& noexcept { return *this; }
   View view() const&& = delete;
   Bytes bytes() const& noexcept { return Base::bytes(); }
@@ -450,10 +455,12 @@ class Flat : public FlatProbes<L, H> {
     return erase(digest_of(this->hasher_, key));
   }
 
+  // The table; empty after a move.
   std::span<std::byte> writable_bytes() & noexcept {
     return {memory_.data(), moved_from() ? 0 : static_cast<std::size_t>(this->shape_.bytes())};
   }
   std::span<std::byte> writable_bytes() && = delete;
+  // Forgets all keys.
   void clear() noexcept {
     if (moved_from()) return;
     std::memset(memory_.data(), 0, memory_.size());

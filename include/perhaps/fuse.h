@@ -20,15 +20,15 @@
 //   slot in segment s + 3:       z.lo * length >> 32                        arity 4 only
 //
 // Why it can be built. The slots have to solve one equation per key: XOR of its slots = its fingerprint. If some slot
-// belongs to one key only, that key can wait: whatever the others become, this slot makes its equation true. Take the
-// key away, and other slots may be left with a single key. When all keys can be taken away like this (the hypergraph of
-// keys over slots "peels"), the slots are filled in reverse order, each once. Random keys with three slots anywhere
-// peel if there are 1.222 slots per key, with four at 1.295, and nearly never below. Consecutive segments do better:
-// the first and the last segment are in the reach of fewer keys, peel first, and the peeling moves inwards from both
-// ends like a zip. In the limit of many long segments it ends at 1.0894 and 1.0238 slots per key, where the
-// equations stop being solvable at all. Two things keep a real shard above that: the arity - 1 extra segments at the
-// end, which favours many segments, and the random number of keys in each segment, whose bulges stop the zip, which
-// favours long ones. The best number of segments and the slots it needs were measured for every size
+// belongs to one key only, that key can wait: whatever values the other slots get, this one can make its equation true.
+// Once the key is taken away, other slots may be left with a single key. If all keys can be taken away like this (the
+// hypergraph of keys over slots "peels"), the slots are filled in reverse order, each once. Random keys with three
+// slots anywhere peel if there are 1.222 slots per key, with four at 1.295, and nearly never below. Consecutive
+// segments do better: the first and the last segment are in the reach of fewer keys, peel first, and the peeling moves
+// inwards from both ends like a zip. In the limit of many long segments it ends at 1.0894 and 1.0238 slots per key,
+// where the equations stop being solvable at all. Two things keep a real shard above that: the arity - 1 extra segments
+// at the end, which favours many segments, and the random number of keys in each segment, whose bulges stop the zip,
+// which favours long ones. The best number of segments and the slots it needs were measured for every size
 // (src/sizing/fuse.cc holds the table, test/soak/fuse_soak.cc measures it again); a try fails for fewer than one set in
 // 20 at any size, and then the next seed is tried. Small shards are one segment wide: 1.23 slots per key at 10,000
 // keys, 1.6 at 100, 3 at 10.
@@ -37,14 +37,13 @@
 // does not have to be: 65,536 seeds are there, the keys' slots are as good as independent from seed to seed, and at one
 // failure in 20 the 16th is reached once in 10^20 shards. The first 16 seeds leave the first slot to the
 // leading bits of the digest, so that ascending digests walk through the shard from left to right and the builder works
-// in cache; if digests are not spread evenly (a foreign hash), later seeds mix the digest first. And if
-// every seed failed, the head would say `segments` = 0, and the shard answer *perhaps* to everything: the filter is
-// never wrong, and never missing.
+// in cache; if digests are not spread evenly (a foreign hash), later seeds mix the digest first. If every seed
+// failed, the head would say `segments` = 0, and the shard would answer *perhaps* to everything: no key is ever lost.
 //
 // The rate of false positives is 2^-bits: the slots of an absent key XOR to a value independent of its fingerprint. So
-// for_keys takes the fewest bits that do, and rates between powers of two get the next better one. A lookup touches
-// `arity` lines, all known from the digest at once: a batch prefetches them. Building takes 23 bytes of
-// scratch per key of a shard, of which there are at most 2^20 on average.
+// for_keys takes the fewest bits that reach the rate; between powers of two that is the next lower rate. A lookup
+// touches `arity` lines, all known from the digest at once: a batch prefetches them. Building takes 23 bytes of scratch
+// per key of a shard, of which there are at most 2^20 on average.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -65,13 +64,13 @@ struct FuseRequest {
 };
 
 struct FuseShape {
-  using request_type = FuseRequest;  // what for_keys() takes
-  static constexpr std::uint32_t kMaxBits = 32;
-  std::uint32_t arity = 3;         // 3, or 4: 5 % smaller, a third more memory accesses
-  std::uint32_t bits = 8;          // of a slot, 1 to kMaxBits
-  std::uint32_t shard_bits = 0;    // 0 to kMaxShardBits
-  std::uint64_t keys = 0;          // distinct ones
-  std::uint64_t table_bytes = 40;  // what the keys of each shard came to; from for_keys, an estimate
+  using request_type = FuseRequest;              // what for_keys() takes
+  static constexpr std::uint32_t kMaxBits = 32;  // of a slot
+  std::uint32_t arity = 3;                       // 3, or 4: 5 % smaller, a third more memory accesses
+  std::uint32_t bits = 8;                        // of a slot, 1 to kMaxBits
+  std::uint32_t shard_bits = 0;                  // 0 to kMaxShardBits
+  std::uint64_t keys = 0;                        // distinct ones
+  std::uint64_t table_bytes = 40;                // what the keys of each shard came to; from for_keys, an estimate
 
   // REQUIRES: request.arity is 3 or 4
   PERHAPS_API static FuseShape for_keys(const FuseRequest& request);
@@ -79,11 +78,13 @@ struct FuseShape {
   PERHAPS_API double fpr(double keys) const;
 
   std::uint64_t bytes() const noexcept { return table_bytes; }
+  // Every number is in its range, and the table has room for its directory.
   bool valid() const noexcept {
     return (arity == 3 || arity == 4) && bits >= 1 && bits <= kMaxBits && shard_bits <= kMaxShardBits &&
            table_bytes % 8 == 0 && table_bytes <= UINT64_MAX / 16 &&
            table_bytes >= detail::directory_bytes(shard_bits) + (std::uint64_t{1} << shard_bits) * 16;
   }
+  // What a file stores; from() reads it.
   PERHAPS_API std::vector<std::uint64_t> numbers() const;
   // Arity, bits per slot and shards.
   PERHAPS_API Facts facts() const;
@@ -216,6 +217,7 @@ struct FuseLayout {
   using Shape = FuseShape;
   using word = std::uint64_t;
   static constexpr std::string_view family = "fuse";
+  // The number in a file, and the batch kernels.
   static constexpr Kind kind = Kind::fuse;
   static constexpr auto query_kernel = &detail::Kernels::fuse_query;
 

@@ -41,6 +41,7 @@
 
 namespace perhaps {
 
+// Memory that somebody else owns, not to be written.
 using Bytes = std::span<const std::byte>;
 
 // Not std::span(text): that constructor is missing in libc++ 14.
@@ -65,6 +66,8 @@ constexpr std::uint64_t unspread_of() noexcept {
 }
 }  // namespace detail
 
+// The hash of a key by hasher H. Digests of different hashers are different types; in checked builds a tag also tells
+// seeds apart.
 template <class H>
 struct Digest {
   typename H::word value;  // what is stored, compared and shared. Layouts take word().
@@ -130,6 +133,7 @@ template <class K>
 concept IntegerWord = std::same_as<K, std::uint64_t> || std::same_as<K, std::int64_t>;
 }  // namespace detail
 
+// Integers of up to 64 bits, text, other bytes. Not bool and not characters: is one a number or a text?
 template <class K>
 concept IntegerKey = std::integral<K> && !detail::AmbiguousInteger<K> && sizeof(K) <= 8;
 template <class K>
@@ -189,9 +193,11 @@ class Hash {
   // Of Hash{}: "perhaps!" in ASCII. Files carry their seed.
   static constexpr std::uint64_t kDefaultSeed = 0x7065726861707321u;
 
-  constexpr Hash() = default;
+  constexpr Hash() = default;  // kDefaultSeed
+  // Filters of different seeds have independent false positives, and cannot be merged.
   constexpr explicit Hash(std::uint64_t seed) noexcept : seed_(seed) {}
 
+  // As given; files store it.
   constexpr std::uint64_t seed() const noexcept { return seed_; }
   constexpr std::uint64_t tag() const noexcept { return seed_; }
 
@@ -221,7 +227,7 @@ class Hash {
 class KeyedHash {
  public:
   using word = std::uint64_t;
-  using Secret = std::array<std::byte, 16>;
+  using Secret = std::array<std::byte, 16>;  // 128 bits, from a good random number generator
   static constexpr std::string_view name = "siphash-1-3";
   static constexpr word kSpread = detail::kSpread;
 

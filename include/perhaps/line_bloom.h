@@ -14,22 +14,24 @@
 //
 // A key costs one cache miss, where a classic filter costs one for each probe. The price is space: lines fill unevenly.
 //
-// Why lanes and not free probes: a probe anywhere in the line needs a gather or a loop; with lanes all eight bits come
-// from one multiplication, and the lane's two words from one blend of the two halves of the line, which is two
-// instructions more than a split block of half the size. Lanes cost 0.5 % more bits than free probes at 1 % and 0.8 %
-// at 0.1 %. A line of eight 64-bit words, each probed by a 64-bit shift, takes six vector instructions
-// more. Why not always eight probes: at 10 % three save 17 % of the bits, at 1e-6 sixteen save 25 % (sizing.h;
-// doc/maths.md). With less than a whole round the lanes take turns (`start`), otherwise the last ones would stay empty.
+// Why lanes and not free probes: a probe anywhere in the line needs a gather or a loop. With lanes, all eight bits come
+// from one vector multiplication, and one blend of the two halves of the line picks the word of each lane: two
+// instructions more than for a split block, which has half the size. Lanes cost 0.5 % more bits than free probes at 1 %
+// and 0.8 % at 0.1 %. A line of eight 64-bit words, each probed by a 64-bit shift, takes six vector instructions more.
+// Why not always eight probes: at 10 % three save 17 % of the bits, at 1e-6 sixteen save 25 % (sizing.h; doc/maths.md).
+// With less than a whole round the lanes take turns (`start`), otherwise the last ones would stay empty.
 #pragma once
 #include "perhaps/detail/bits.h"
 #include "perhaps/flat.h"
 
 namespace perhaps {
 
+// All bits of a key in one 64-byte line: see the top of this file.
 struct LineLayout {
   using Shape = LineShape;
   using word = std::uint64_t;
   static constexpr std::string_view family = "line";
+  // The number in a file, and the batch kernels.
   static constexpr Kind kind = Kind::line;
   static constexpr auto query_kernel = &detail::Kernels::line_query;
   static constexpr auto insert_kernel = &detail::Kernels::line_insert;
@@ -39,6 +41,7 @@ struct LineLayout {
   static constexpr std::uint32_t kStart = 0x9e3779b1u;
   static constexpr std::uint64_t kSecondRound = 0xe7037ed1a0b428dbu;
 
+  // Which line has all bits of a key.
   static std::uint64_t line_of(LineShape shape, std::uint64_t h) noexcept { return detail::scale(h, shape.lines); }
   // For bulk.h: keys of different lines touch different memory.
   static std::uint64_t places(LineShape shape) noexcept { return shape.lines; }

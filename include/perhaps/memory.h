@@ -24,7 +24,7 @@ inline std::size_t memory_size(std::uint64_t bytes) {
 
 class Memory {
  public:
-  static constexpr std::uint64_t kHugeFrom = std::uint64_t{4} << 20;
+  static constexpr std::uint64_t kHugeFrom = std::uint64_t{4} << 20;  // bytes
 
   Memory() = default;
   // Zeroed. Throws std::bad_alloc.
@@ -43,6 +43,7 @@ class Memory {
   // std::bad_alloc, nothing has changed.
   PERHAPS_API void resize(std::uint64_t bytes);
 
+  // All of it, as a pointer and a size, or as a span.
   std::byte* data() noexcept { return data_; }
   const std::byte* data() const noexcept { return data_; }
   std::uint64_t size() const noexcept { return size_; }

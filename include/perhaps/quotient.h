@@ -71,6 +71,7 @@ struct QuotientLayout {
   using Shape = QuotientShape;
   using word = std::uint64_t;
   static constexpr std::string_view family = "quotient";
+  // The number in a file, and the batch kernels.
   static constexpr Kind kind = Kind::quotient;
   static constexpr auto query_kernel = &detail::Kernels::quotient_query;
   static constexpr auto insert_kernel = &detail::Kernels::quotient_insert;
@@ -128,6 +129,7 @@ struct QuotientLayout {
   static void prefetch(const Shape& shape, const std::byte* table, std::uint64_t h) noexcept {
     prefetch_fingerprint(shape, table, fingerprint_of(shape, h));
   }
+  // The block of the quotient, and the slot it wants.
   static void prefetch_fingerprint(const Shape& shape, const std::byte* table, std::uint64_t fingerprint) noexcept {
     const std::uint64_t q = fingerprint >> shape.width();
     const std::byte* block = table + Shape::kHeadBytes + q / 64 * shape.block_bytes();
@@ -140,6 +142,7 @@ struct QuotientLayout {
   static Erased erase(const Shape& shape, std::byte* table, std::uint64_t h) noexcept {
     return detail::kernels().quotient_erase_one(shape, table, fingerprint_of(shape, h));
   }
+  // How often quotient and remainder of h are there.
   static std::uint64_t count(const Shape& shape, const std::byte* table, std::uint64_t h) noexcept {
     return count_of(shape, table, fingerprint_of(shape, h));
   }
@@ -214,6 +217,7 @@ struct QuotientPen {
 //   for (std::array<std::uint64_t, 512> some; const std::size_t n = reader.read(some);) ..
 class QuotientReader {
  public:
+  // From the first one on. The table must outlive this.
   PERHAPS_API QuotientReader(QuotientShape shape, const std::byte* table) noexcept;
   // 0 at the end. A table that contradicts itself ends early or comes out of order.
   PERHAPS_API std::size_t read(std::span<std::uint64_t> out) noexcept;

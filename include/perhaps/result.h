@@ -14,6 +14,7 @@
 
 namespace perhaps {
 
+// What went wrong, for programs.
 enum class Errc : std::uint8_t {
   truncated,      // fewer bytes than the header promises
   bad_magic,      // not a file of this kind
@@ -27,6 +28,7 @@ enum class Errc : std::uint8_t {
   io,             // the operating system said no
 };
 
+// Why there is no result.
 struct Error {
   Errc code;
   std::string detail;  // For people: names the thing and the fact. Programs look at `code`.
@@ -35,9 +37,11 @@ struct Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
+  // Not explicit: a function returns a value or an Error as it is.
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
 
+  // There is a value.
   explicit operator bool() const noexcept { return state_.index() == 0; }
 
   // REQUIRES: *this holds a value.
@@ -74,10 +78,14 @@ class [[nodiscard]] Result {
 template <>
 class [[nodiscard]] Result<void> {
  public:
+  // It was done.
   Result() = default;
+  // It was not.
   Result(Error error) : error_(std::move(error)) {}
 
+  // It was done.
   explicit operator bool() const noexcept { return !error_; }
+  // REQUIRES: it was not done.
   const Error& error() const& noexcept {
     assert(error_);
     return *error_;

@@ -15,8 +15,8 @@
 // build fails.
 //
 //   front    a ribbon of all keys, or of those that the front before it bumps: `starts` start positions, a multiple of
-//            128, and starts + 64 slots. Everything about it follows from that number, so a lookup computes where its
-//            code and its blocks are and waits for neither to find the other.
+//            128, and starts + 64 slots. Everything about it follows from that number, so a lookup computes the places
+//            of its code and of its blocks at once, without reading one to find the other.
 //   block    64 slots, column by column: 64-bit words, one per column, bit i = slot i of the block
 //   bucket   128 neighbouring starts. Its code c (two bits) bumps the keys that start in the first {0, 24, 48, 128}[c]
 //            of them: the left end, where the bucket before has taken slots already.
@@ -98,6 +98,7 @@ struct RibbonFront {
   std::uint64_t narrow;  // blocks from here on have one column more
   std::uint64_t codes_at, blocks_at, end;
 
+  // Begins at byte `at`; columns and wide are the shape's.
   constexpr RibbonFront(std::uint64_t at, std::uint64_t starts_, std::uint32_t columns, std::uint32_t wide) noexcept
       : starts(starts_),
         narrow(narrow_blocks(starts, wide, blocks())),
@@ -105,7 +106,7 @@ struct RibbonFront {
         blocks_at(line_after(at + (starts / kBucket + 3) / 4)),
         end(line_after(blocks_at + 8 * words(blocks(), columns))) {}
 
-  constexpr std::uint64_t blocks() const noexcept { return starts == 0 ? 0 : starts / 64 + 1; }
+  constexpr std::uint64_t blocks() const noexcept { return starts == 0 ? 0 : starts / 64 + 1; }  // of 64 slots
   // Words of the blocks before block k.
   constexpr std::uint64_t words(std::uint64_t k, std::uint32_t columns) const noexcept {
     return k * (columns + 1) - std::min<std::uint64_t>(k, narrow);
@@ -122,10 +123,10 @@ struct RibbonFront {
 };
 
 struct RibbonShape {
-  static constexpr std::uint32_t kMaxColumns = 32;
-  static constexpr std::uint64_t kDenseKeys = 255;
-  static constexpr std::uint32_t kMaxFronts = 4;
-  static constexpr std::uint64_t kMaxStarts = std::uint64_t{1} << 44;
+  static constexpr std::uint32_t kMaxColumns = 32;                     // bits of a fingerprint
+  static constexpr std::uint64_t kDenseKeys = 255;                     // that a dense part takes
+  static constexpr std::uint32_t kMaxFronts = 4;                       // one behind the other
+  static constexpr std::uint64_t kMaxStarts = std::uint64_t{1} << 44;  // of a front
   static constexpr unsigned shard_bits = 0;
 
   std::uint64_t keys = 0;         // distinct
@@ -141,6 +142,7 @@ struct RibbonShape {
   PERHAPS_API double fpr(double keys) const;  // does not depend on them, except that 0 keys answer *no*
 
   constexpr std::uint64_t bytes() const noexcept { return table_bytes; }
+  // Every number is in its range, and the table has room for what the others say is in it.
   constexpr bool valid() const noexcept {
     if (columns < 1 || columns > kMaxColumns - (wide != 0) || fronts > kMaxFronts) return false;
     if (fronts == 0 && rest != keys) return false;
@@ -153,6 +155,7 @@ struct RibbonShape {
   }
   friend bool operator==(const RibbonShape&, const RibbonShape&) = default;
 
+  // What a file stores; from() reads it.
   PERHAPS_API std::vector<std::uint64_t> numbers() const;
   // Columns and fronts.
   PERHAPS_API Facts facts() const;
@@ -201,13 +204,16 @@ struct RibbonLayout {
   using Shape = RibbonShape;
   using word = std::uint64_t;
   static constexpr std::string_view family = "ribbon";
+  // The number in a file, and the batch kernels.
   static constexpr Kind kind = Kind::ribbon;
   static constexpr auto query_kernel = &detail::Kernels::ribbon_query;
 
-  static constexpr std::uint32_t kMaxLayers = 8;
+  static constexpr std::uint32_t kMaxLayers = 8;   // behind the fronts
   static constexpr std::uint32_t kMaxSeeds = 255;  // of a dense part
+  // The head of a shard, and in it the entry of each layer.
   static constexpr std::uint64_t kHeadBytes = 16;
   static constexpr std::uint64_t kLayerBytes = 16;
+  // The multipliers of the equations.
   static constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15u;
   static constexpr std::uint64_t kCoefficients = 0xd6e8feb86659fd93u;
   static constexpr std::uint64_t kFingerprint = 0xc2b2ae3d27d4eb4fu;
@@ -229,15 +235,18 @@ struct RibbonLayout {
     std::uint64_t coefficients;
     std::uint32_t fingerprint;
   };
+  // In a front, from the digest.
   static constexpr Equation front_equation(std::uint64_t h) noexcept {
     const auto product = static_cast<detail::Wide>(h) * kCoefficients;
     const auto high = static_cast<std::uint64_t>(product >> 64);
     return {(static_cast<std::uint64_t>(product) ^ high) | 1, static_cast<std::uint32_t>(high)};
   }
+  // In a layer, from the mixed digest.
   static constexpr Equation layer_equation(std::uint64_t a) noexcept {
     const std::uint64_t t = a * kCoefficients;
     return {(t ^ t >> 32) | 1, static_cast<std::uint32_t>(a * kFingerprint >> 32)};
   }
+  // The digest under the seed of a shard.
   static constexpr std::uint64_t mixed(std::uint64_t h, std::uint32_t seed) noexcept {
     std::uint64_t a = h ^ seed;
     a = (a ^ a >> 32) * kGolden;
@@ -257,10 +266,12 @@ struct RibbonLayout {
   }
   static constexpr std::uint32_t extra_seed(std::uint32_t seed) noexcept { return 512 + seed; }
 
+  // A ribbon behind the fronts, in a shard: its number of starts, how many of its blocks are narrow, and where blocks
+  // and codes begin, in words.
   struct Layer {
     std::uint32_t starts, narrow, blocks_at, codes_at;
 
-    constexpr std::uint64_t blocks() const noexcept { return (std::uint64_t{starts} + 126) / 64; }
+    constexpr std::uint64_t blocks() const noexcept { return (std::uint64_t{starts} + 126) / 64; }  // of 64 slots
     // Words of the blocks before block k.
     constexpr std::uint64_t words(std::uint64_t k, std::uint32_t columns) const noexcept {
       return k * (columns + 1) - std::min<std::uint64_t>(k, narrow);
@@ -281,12 +292,14 @@ struct RibbonLayout {
       return (start & ((1u << bucket_bits()) - 1)) < (thresholds() >> (8 * code) & 0xff);
     }
   };
+  // Layer number `layer` of a shard, from its head.
   static Layer layer_at(const std::byte* shard, std::uint32_t layer) noexcept {
     const std::byte* at = shard + kHeadBytes + kLayerBytes * layer;
     return {detail::load<std::uint32_t>(at), detail::load<std::uint32_t>(at + 4), detail::load<std::uint32_t>(at + 8),
             detail::load<std::uint32_t>(at + 12)};
   }
 
+  // The seed that the shard could be solved under.
   static std::uint32_t seed_of(const std::byte* shard) noexcept { return detail::load<std::uint32_t>(shard + 12); }
   // Where a key is looked for, in a front or a layer of the shard. No block: see `dense`.
   struct Place {

@@ -3,14 +3,15 @@
 //   link 0      link 1            link 2                              a chain of plain filters, each made for
 //   | c keys |  | growth c keys | | growth^2 c keys            |      `growth` times the keys of the last
 //
-// A key is in the chain if it is in any link, so the rates add up. Link i is given a share of the wanted rate, and the
-// shares of all links there can ever be add up to one: whatever n, the compound rate stays below the one that was asked
-// for. A key that looks present in any link is not put in again, and a link is full when `capacity` keys were put into
-// it that did not look present. So repeated keys fill nothing, and no order of keys makes a link fuller than its model.
+// A key is in the chain if it is in any link, so the rates of the links add up. Link i gets a share of the requested
+// rate, and the shares of all links that there can ever be add up to one: however many keys come, the rate of the chain
+// stays below the requested one. A key that looks present in any link is not inserted again, and a link is full when
+// `capacity` keys were inserted into it. So repeated keys take no room, and no order of keys makes a link fuller than
+// its model.
 //
 // How the rate is shared out: link i takes 1 / (i + spread + 1) of what is left, which is
 //   share(i) = spread / ((i + spread) (i + spread + 1))
-// A slow decline, because what a link costs is the logarithm of its share, and most keys are in the last one or two.
+// The shares decline slowly, because a link costs the logarithm of its share, and most keys are in the last two.
 // Bits per key of a chain of full links (first link 1024 keys, growth 2; `one` is a filter that knew n):
 //
 //                                        LineBloom, 1 %                       Bloom, 1e-6
@@ -76,7 +77,8 @@ struct Growth {
 // The numbers that fix a chain. `Link` is the shape of the filters in it.
 template <class Link>
 struct ScalableShape {
-  static constexpr std::uint64_t kMaxLinks = 4096;
+  static constexpr std::uint64_t kMaxLinks = 4096;  // more than any growth needs
+  // A link, and how full it is.
   struct Entry {
     Link shape;
     std::uint64_t keys = 0;      // put in so far
@@ -149,16 +151,17 @@ struct ScalableShape {
 template <BitLayout L, Hasher H>
 class ScalableProbes {
  public:
+  // Of every link.
   using layout = L;
   using hasher_type = H;
   using digest = Digest<H>;
   using Shape = ScalableShape<typename L::Shape>;
   static constexpr std::string_view family = "scalable";
-  static constexpr Kind kind = Kind::scalable;
+  static constexpr Kind kind = Kind::scalable;  // the number in a file
 
   H hasher() const noexcept { return hasher_; }
   const Shape& shape() const noexcept { return shape_; }
-  std::vector<std::uint64_t> numbers() const { return shape_.numbers(L::kind); }
+  std::vector<std::uint64_t> numbers() const { return shape_.numbers(L::kind); }  // what a file stores
   std::uint64_t keys() const noexcept { return shape_.keys(); }
   // By the models of the links, for the keys they hold.
   double fpr() const { return shape_.fpr(); }
@@ -273,6 +276,7 @@ class BasicScalableView : public ScalableProbes<L, H> {
  public:
   using typename ScalableProbes<L, H>::Shape;
 
+  // One section for each link, oldest first. Refused unless every link can be probed in its section.
   static Result<BasicScalableView> over(std::span<const Bytes> tables, Shape shape, H hasher = H{}) {
     if (!shape.valid()) return Error{Errc::bad_parameter, "scalable: a shape outside its range"};
     if (tables.size() != shape.links.size()) {
@@ -302,7 +306,7 @@ class Scalable : public ScalableProbes<typename F::layout, typename F::hasher_ty
   using Base = ScalableProbes<L, H>;
 
  public:
-  using View = BasicScalableView<L, H>;
+  using View = BasicScalableView<L, H>;  // of this chain
   using typename Base::digest;
   using typename Base::Shape;
 

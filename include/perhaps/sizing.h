@@ -98,10 +98,11 @@ constexpr double equal_digests(double keys) noexcept { return keys * 0x1p-64; }
 //   fpr = E[fill^probes], E[fill] = 1 - (1 - 1/bits)^(probes * keys); 1.44 * log2(1/fpr) bits per key at the best
 //   `probes`
 struct BloomShape {
-  static constexpr std::uint32_t kMaxProbes = 30;
-  std::uint64_t bits = 8;    // 1 or more
-  std::uint32_t probes = 1;  // 1 to kMaxProbes
+  static constexpr std::uint32_t kMaxProbes = 30;  // as in LevelDB and RocksDB
+  std::uint64_t bits = 8;                          // 1 or more
+  std::uint32_t probes = 1;                        // 1 to kMaxProbes
 
+  // As the introduction says of all shapes.
   PERHAPS_API static BloomShape for_keys(const Request& request);
   PERHAPS_API double fpr(double keys) const;
   PERHAPS_API double fill(double keys) const;
@@ -109,9 +110,12 @@ struct BloomShape {
   PERHAPS_API double keys_for(double fpr) const;
 
   constexpr std::uint64_t bytes() const noexcept { return bits / 8 + (bits % 8 != 0); }
+  // Every number is in its range.
   constexpr bool valid() const noexcept { return bits >= 1 && probes >= 1 && probes <= kMaxProbes; }
+  // What a file stores; from() reads it.
   std::vector<std::uint64_t> numbers() const { return {bits, probes}; }
   Facts facts() const { return {}; }  // none: bits and probes say all
+  // Refuses what is not valid().
   PERHAPS_API static Result<BloomShape> from(std::span<const std::uint64_t> numbers);
   friend bool operator==(const BloomShape&, const BloomShape&) = default;
 };
@@ -120,9 +124,9 @@ struct BloomShape {
 //   fpr = sum over the ways to leave probed bits unset (inclusion-exclusion), and keys / lines / 2^32 for the pattern
 //   of eight probes, which comes from 32 bits of a word; 5 % more bits than classic at 1 %, 9 % at 0.1 %, 15 % at 1e-4
 struct LineShape {
-  static constexpr std::uint32_t kMaxProbes = 16;
-  std::uint64_t lines = 1;   // 1 or more, any number
-  std::uint32_t probes = 8;  // 1 to kMaxProbes
+  static constexpr std::uint32_t kMaxProbes = 16;  // two rounds of the lanes
+  std::uint64_t lines = 1;                         // 1 or more, any number
+  std::uint32_t probes = 8;                        // 1 to kMaxProbes
 
   // Chooses `probes` by the model; a whole round of the lanes (8 or 16) is preferred while it costs at most 2 % more
   // bits, because it needs no lane to be masked out.
@@ -135,10 +139,12 @@ struct LineShape {
   PERHAPS_API double equal_patterns(double keys) const;
 
   constexpr std::uint64_t bytes() const noexcept { return lines * kLineBytes; }
-  constexpr std::uint64_t bits() const noexcept { return lines * 512; }
+  constexpr std::uint64_t bits() const noexcept { return lines * 512; }  // in all lines
+  // Every number is in its range.
   constexpr bool valid() const noexcept {
     return lines >= 1 && lines <= UINT64_MAX / 512 && probes >= 1 && probes <= kMaxProbes;
   }
+  // What a file stores; from() reads it.
   std::vector<std::uint64_t> numbers() const { return {lines, probes}; }
   // The number of lines.
   Facts facts() const { return {{"lines", std::to_string(lines)}}; }
@@ -150,10 +156,11 @@ struct LineShape {
 //   fpr = sum_i C(8,i) (-1)^i (1 - (1 - (31/32)^i) / blocks)^keys + keys / blocks / 2^32, as a pattern has 32 bits
 // Good around 1 %; expensive at both ends (0.01 % needs 26 bits per key) because the probe count is fixed.
 struct BlockShape {
-  static constexpr std::uint32_t kProbes = 8;
-  static constexpr std::uint64_t kMaxBlocks = std::uint64_t{1} << 32;
-  std::uint64_t blocks = 1;  // 1 to kMaxBlocks, any number
+  static constexpr std::uint32_t kProbes = 8;                          // one in each word
+  static constexpr std::uint64_t kMaxBlocks = std::uint64_t{1} << 32;  // a block is chosen by 32 bits of the digest
+  std::uint64_t blocks = 1;                                            // 1 to kMaxBlocks, any number
 
+  // As the introduction says of all shapes.
   PERHAPS_API static BlockShape for_keys(const Request& request);
   PERHAPS_API double fpr(double keys) const;
   PERHAPS_API double fill(double keys) const;
@@ -163,8 +170,10 @@ struct BlockShape {
   PERHAPS_API double equal_patterns(double keys) const;
 
   constexpr std::uint64_t bytes() const noexcept { return blocks * 32; }
-  constexpr std::uint64_t bits() const noexcept { return blocks * 256; }
+  constexpr std::uint64_t bits() const noexcept { return blocks * 256; }  // in all blocks
+  // Every number is in its range.
   constexpr bool valid() const noexcept { return blocks >= 1 && blocks <= kMaxBlocks; }
+  // What a file stores; from() reads it.
   std::vector<std::uint64_t> numbers() const { return {blocks}; }
   // The number of blocks.
   Facts facts() const { return {{"blocks", std::to_string(blocks)}}; }

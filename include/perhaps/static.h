@@ -30,8 +30,8 @@
 //
 // Memory, beside the table: 8 bytes per digest (duplicates included) plus the scratch of the shards at work;
 // with `memory` set, that many bytes instead of the 8 per digest, and the file takes up to 16 bytes per digest on disk.
-// The limit holds for digests that are spread as digests are: if all of them fall into one bucket, that bucket is
-// sorted in memory.
+// The limit holds if the digests are spread evenly: if all of them fall into one bucket, that bucket is sorted in
+// memory.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -59,6 +59,7 @@ namespace perhaps {
 // it, and new memory holds whatever was left there.
 class StaticScratch {
  public:
+  // `count` objects in slot number `slot`, with arbitrary contents. Throws std::bad_alloc.
   template <class T>
   std::span<T> room(std::size_t slot, std::size_t count) {
     static_assert(std::is_trivial_v<T>);
@@ -285,10 +286,10 @@ class StaticFilter : public FlatProbes<L, H> {
   using Base = FlatProbes<L, H>;
 
  public:
-  using View = FlatView<L, H>;
+  using View = FlatView<L, H>;  // of these bytes
   using typename Base::digest;
   using typename Base::Shape;
-  static constexpr bool owns_bytes = true;
+  static constexpr bool owns_bytes = true;  // so a temporary gives no view
 
   // A filter of `digests`, in any order, repeated or not. `request.keys` is ignored: they are counted. An error
   // is an operating system that gave no room for the temporary file, or a key that is missing after all (`verify`).
@@ -328,6 +329,7 @@ class StaticFilter : public FlatProbes<L, H> {
   }
   ~StaticFilter() = default;
 
+  // Valid as long as this filter is, and is not moved from.
   View view() const& noexcept { return *this; }
   View view() const&& = delete;
   Bytes bytes() const& noexcept { return Base::bytes(); }
@@ -345,8 +347,9 @@ class StaticFilter : public FlatProbes<L, H> {
 template <StaticLayout L, Hasher H>
 class StaticBuilder {
  public:
-  using digest = Digest<H>;
+  using digest = Digest<H>;  // what lanes take
 
+  // The number of keys in `request` is ignored: they are counted. Throws std::bad_alloc.
   explicit StaticBuilder(const RequestOf<typename L::Shape>& request, BuildOptions options = {}, H hasher = H{})
       : family_(request), hasher_(hasher), pipeline_(detail::StaticPipeline::make(std::move(options))) {}
 
@@ -356,6 +359,7 @@ class StaticBuilder {
   // longer be stored, so that a long stream may stop; finish() says why. If one throws std::bad_alloc, finish() will.
   class Lane {
    public:
+    // REQUIRES: the builder outlives it.
     explicit Lane(StaticBuilder& builder) : lane_(&builder.pipeline_->add_lane()), hasher_(builder.hasher_) {}
 
     bool insert(std::span<const digest> many) {
@@ -411,6 +415,7 @@ class StaticBuilder {
     return StaticFilter<L, H>(*std::move(table), family_.shape(), hasher_);
   }
 
+  // Digests that went to the temporary file so far, in bytes.
   std::uint64_t spilled_bytes() const noexcept { return pipeline_->spilled_bytes(); }
 
  private:

@@ -21,22 +21,23 @@
 // has a bit for each generation that perhaps saw the key. So a key costs `rows` cache misses, however many generations
 // there are, and an absent key mostly one: the first row says no.
 //
-// Forgetting. When generation g begins, the bits of g - 8 in all lines must go. Nobody clears them: the low byte of g
-// becomes the stamp of a line when a key is next put into the line, and the bits that went stale since its last stamp
-// are cleared then (eight 64-bit ANDs); a query masks them out, and writes nothing. So the next generation begins
-// with one store in the head, with no pause at any size. A line that no key touches for 256 generations looks fresh
-// again. What it holds is at most what a full filter holds, so the rate stays below the model's.
+// Forgetting. When generation g begins, the bits of generation g - 8 must disappear from all lines. They are not
+// cleared then, but when a key is next inserted into the line: the insert clears what has gone stale since the last
+// stamp (eight 64-bit ANDs) and writes the low byte of g as the new stamp. A query masks stale bits out and writes
+// nothing. So a new generation begins with one store in the head, without a pause at any size. After 256 generations
+// without an insert the stamp of a line looks fresh again. What the line holds is at most what it holds in a full
+// filter, so the rate stays below the model's.
 //
-// By keys: a generation is `step` insertions, W = 7 step; of the last W insertions every key answers *perhaps*, and
-// none that was put in 8 step or more insertions ago is remembered (but for false positives). By time: a generation is
-// `step` ticks, of whatever unit, and `advance(filter, now)` says what time it is: a key put in at time t answers
-// *perhaps* while now - t <= W = 7 step, and not longer than 8 step. Nothing here reads a clock. How many keys come in
-// W is then not the filter's to say: it is made for `keys`; with more of them the rate rises, and nothing is lost.
-// state_of() and condition_of() say where it stands.
+// By keys: a generation is `step` insertions, and W = 7 step. Every key among the last W insertions answers *perhaps*,
+// and none that was inserted 8 step or more insertions ago is remembered (but for false positives). By time: a
+// generation is `step` ticks of any unit, and `advance(filter, now)` tells the filter the time. A key inserted at time
+// t answers *perhaps* while now - t <= W = 7 step, and not after 8 step. Nothing here reads a clock. The filter cannot
+// limit how many keys arrive in W: if there are more than it was made for, the rate rises and no key is lost.
+// state_of() and condition_of() say how full it is.
 //
 // The rate, exactly: n keys in a generation answer for an absent key in one row with the probability
 //   f(n) = sum over sets S of lanes of (-1)^|S| (1 - hit(S) / lines)^n,   hit(S) = 1 - prod over S of (1 - 1 / width)
-// rows are independent and generations are, so rate = 1 - prod over the 8 generations of (1 - f(n_g)^rows).
+// Rows are independent, and so are generations: rate = 1 - prod over the 8 generations of (1 - f(n_g)^rows).
 // Bits for each key of the window, at the moment before a generation ends, when the rate is highest:
 //
 //                                                             lines read    1 %     0.1 %    1e-4     1e-6
@@ -46,12 +47,12 @@
 //   the same inside one line (a lane of each line a slice)           1      24.1     37.5     54.5      103
 //   this with one row: eight generations in one line                 1      25.0     46.8     87.5      331
 //
-// Age-partitioned (Shtul, Baquero, Almeida 2020) is the idea this began with: k + l slices, the k youngest are written
-// to, a key is there if k slices in a row have it. It shares bits between generations and pays for it with slices that
-// are still half empty: (k + l) / l times the bits of a plain filter, where this pays 8 / 7. Its gain is to touch fewer
-// slices than all generations together; interleaved generations touch fewer lines still. One line for everything holds
-// so few keys of each generation that the overfull lines decide the rate: hence several independent rows.
-// 4 generations in half bytes take 3 to 5 % more space; 16 in two bytes need one row more for the same.
+// The age-partitioned filter (Shtul, Baquero, Almeida 2020) is where this began: of k + l slices the k youngest are
+// written to, and a key is present if k consecutive slices have it. It shares bits between generations and pays for it
+// with slices that are still half empty: (k + l) / l times the bits of a plain filter, where this pays 8 / 7. Its gain
+// is to touch fewer slices than all generations together; interleaved generations touch fewer lines still. One line for
+// everything holds so few keys of each generation that the overfull lines decide the rate: hence several independent
+// rows. 4 generations in half bytes take 3 to 5 % more space; 16 in two bytes need one row more for the same.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -63,12 +64,12 @@
 namespace perhaps {
 
 struct WindowShape {
-  static constexpr std::uint32_t kMaxRows = 8;
-  static constexpr std::uint32_t kMaxProbes = 7;
-  static constexpr std::uint64_t kMaxLines = std::uint64_t{1} << 50;
-  static constexpr std::uint64_t kWindow = 7;      // generations in a window
-  static constexpr std::uint64_t kRemembered = 8;  // with the present one
-  static constexpr std::uint64_t kHeadBytes = 128;
+  static constexpr std::uint32_t kMaxRows = 8;                        // independent tables
+  static constexpr std::uint32_t kMaxProbes = 7;                      // in a row
+  static constexpr std::uint64_t kMaxLines = std::uint64_t{1} << 50;  // in a row
+  static constexpr std::uint64_t kWindow = 7;                         // generations in a window
+  static constexpr std::uint64_t kRemembered = 8;                     // with the present one
+  static constexpr std::uint64_t kHeadBytes = 128;                    // before the rows
 
   std::uint64_t lines = 1;  // in a row, 1 to kMaxLines
   std::uint32_t rows = 1;
@@ -87,12 +88,15 @@ struct WindowShape {
   PERHAPS_API double generation_fpr(double keys) const;
   PERHAPS_API double keys_for(double fpr) const;
 
+  // Insertions, or ticks if it is by time, that are certainly remembered.
   constexpr std::uint64_t window() const noexcept { return step > UINT64_MAX / kWindow ? UINT64_MAX : step * kWindow; }
   constexpr std::uint64_t bytes() const noexcept { return kHeadBytes + rows * lines * kLineBytes; }
+  // Every number is in its range.
   constexpr bool valid() const noexcept {
     return lines >= 1 && lines <= kMaxLines && rows >= 1 && rows <= kMaxRows && probes >= 1 && probes <= kMaxProbes &&
            step >= 1 && by_time <= 1;
   }
+  // What a file stores; from() reads it.
   std::vector<std::uint64_t> numbers() const { return {lines, rows, probes, step, by_time}; }
   // The window, and the lines of its rows.
   PERHAPS_API Facts facts() const;
@@ -104,15 +108,17 @@ struct WindowLayout {
   using Shape = WindowShape;
   using word = std::uint64_t;
   static constexpr std::string_view family = "window";
+  // The number in a file, and the batch kernels.
   static constexpr Kind kind = Kind::window;
   static constexpr auto query_kernel = &detail::Kernels::window_query;
   static constexpr auto insert_kernel = &detail::Kernels::window_insert;
 
-  static constexpr std::uint32_t kCells = kLineBytes - 1;
-  static constexpr std::size_t kStamp = kCells;  // where it is in a line
-  static constexpr std::size_t kGeneration = 0;  // where they are in the head
-  static constexpr std::size_t kEpoch = 8;
-  static constexpr std::size_t kInserted = 64;
+  static constexpr std::uint32_t kCells = kLineBytes - 1;  // in a line, beside its stamp
+  static constexpr std::size_t kStamp = kCells;            // where it is in a line
+  static constexpr std::size_t kGeneration = 0;            // where they are in the head
+  static constexpr std::size_t kEpoch = 8;                 // ticks / step when it was last advanced
+  static constexpr std::size_t kInserted = 64;             // keys in each of eight generations
+  // What makes the digests of the rows independent.
   static constexpr std::array<std::uint64_t, WindowShape::kMaxRows> kSalt = {
       0x243f6a8885a308d3u, 0x13198a2e03707344u, 0xa4093822299f31d0u, 0x082efa98ec4e6c89u,
       0x452821e638d01377u, 0xbe5466cf34e90c6cu, 0xc0ac29b7c97c50ddu, 0x3f84d5b5b5470917u};  // digits of pi
@@ -120,15 +126,19 @@ struct WindowLayout {
       0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu, 0x8ebc6af09c88c6e3u, 0x589965cc75374cc3u,
       0x1d8e4e27c47d124fu, 0xeb44accab455d165u, 0x9c6e6877736c46e3u, 0x7b215d5a8b1f29adu};
 
+  // The digest of h in a row.
   static std::uint64_t row_digest(std::uint32_t row, std::uint64_t h) noexcept {
     return detail::folded_product(h ^ kSalt[row], kFactor[row]);
   }
+  // Where the line of row digest x begins, in bytes.
   static std::uint64_t line_at(WindowShape shape, std::uint32_t row, std::uint64_t x) noexcept {
     return WindowShape::kHeadBytes + (row * shape.lines + detail::scale(x, shape.lines)) * kLineBytes;
   }
+  // The first cell of a lane: the cells of a line are dealt out to `probes` lanes.
   static constexpr std::uint32_t lane_begin(std::uint32_t lane, std::uint32_t probes) noexcept {
     return kCells * lane / probes;
   }
+  // The cell of row digest x in a lane.
   static std::uint32_t cell_of(std::uint64_t x, std::uint32_t lane, std::uint32_t probes) noexcept {
     const std::uint32_t begin = lane_begin(lane, probes);
     const std::uint32_t width = lane_begin(lane + 1, probes) - begin;

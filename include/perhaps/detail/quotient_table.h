@@ -16,11 +16,11 @@
 namespace perhaps {
 
 struct QuotientShape {
-  using request_type = GuardedRequest;  // what for_keys() takes
-  static constexpr std::uint32_t kMaxRemainderBits = 48;
-  static constexpr std::uint32_t kMaxSlotBits = 56;  // a slot, wherever it begins in a byte, is in one 8-byte load
-  static constexpr std::uint64_t kHeadBytes = 64;
-  static constexpr std::uint64_t kMaxSpare = 320;
+  using request_type = GuardedRequest;                    // what for_keys() takes
+  static constexpr std::uint32_t kMaxRemainderBits = 48;  // of a slot, beside the guard
+  static constexpr std::uint32_t kMaxSlotBits = 56;       // a slot, wherever it begins in a byte, is in one 8-byte load
+  static constexpr std::uint64_t kHeadBytes = 64;         // before the blocks
+  static constexpr std::uint64_t kMaxSpare = 320;         // slots behind the last bucket
 
   std::uint64_t buckets = 1;         // 1 or more, any number, as long as fingerprints() <= 2^63
   std::uint32_t remainder_bits = 8;  // 1 to kMaxRemainderBits
@@ -48,23 +48,28 @@ struct QuotientShape {
     return shape;
   }
 
+  // 95 % of the buckets: then insert answers `full`.
   constexpr std::uint64_t capacity() const noexcept {
     return std::max<std::uint64_t>(buckets / 20 * 19 + buckets % 20 * 19 / 20, 1);
   }
-  constexpr std::uint32_t width() const noexcept { return remainder_bits + guard_bits; }
-  constexpr std::uint64_t fingerprints() const noexcept { return buckets << width(); }
+  constexpr std::uint32_t width() const noexcept { return remainder_bits + guard_bits; }  // of a slot, in bits
+  constexpr std::uint64_t fingerprints() const noexcept { return buckets << width(); }    // different ones
+  // 64 slots, two bits for each, and one byte.
   constexpr std::uint64_t block_bytes() const noexcept { return 8 * std::uint64_t{width()} + 17; }
+  // Slots behind the last bucket, into which the last runs spill.
   constexpr std::uint64_t spare() const noexcept {
     const auto steps = static_cast<std::uint64_t>(std::bit_width((buckets + 63) / 64) + 1) / 2;
     return std::min(buckets, std::min(64 * steps, kMaxSpare));
   }
-  constexpr std::uint64_t blocks() const noexcept { return (buckets + spare() + 63) / 64; }
-  constexpr std::uint64_t slots() const noexcept { return blocks() * 64; }
+  constexpr std::uint64_t blocks() const noexcept { return (buckets + spare() + 63) / 64; }  // of 64 slots
+  constexpr std::uint64_t slots() const noexcept { return blocks() * 64; }                   // with the spare ones
   constexpr std::uint64_t bytes() const noexcept { return kHeadBytes + blocks() * block_bytes(); }
+  // Every number is in its range.
   constexpr bool valid() const noexcept {
     return remainder_bits >= 1 && remainder_bits <= kMaxRemainderBits && guard_bits <= kMaxSlotBits - remainder_bits &&
            buckets >= 1 && buckets <= (std::uint64_t{1} << 63) >> width();
   }
+  // What a file stores; from() reads it.
   std::vector<std::uint64_t> numbers() const { return {buckets, remainder_bits, guard_bits}; }
   // Buckets, bits per remainder and guard bits.
   PERHAPS_API Facts facts() const;
