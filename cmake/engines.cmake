@@ -42,5 +42,10 @@ function(perhaps_plugin engine)
       perhaps_test(${CMAKE_CURRENT_SOURCE_DIR}/${test}.cc fast)
       target_link_libraries(${test} PRIVATE ${name})
     endforeach()
+    if(CMAKE_CXX_FLAGS MATCHES "fsanitize")
+      # Counts of reads and what survives a kill are the engine's, which is not instrumented.
+      set_tests_properties(${engine}_database_test PROPERTIES
+        ENVIRONMENT "GTEST_FILTER=-*Kill*:*FiltersWithStock*:*ReadsFewerBlocks*")
+    endif()
   endif()
 endfunction()

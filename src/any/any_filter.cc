@@ -6,6 +6,7 @@
 #include "any/builder.h"
 #include "any/request.h"
 #include "any/scalable.h"
+#include "any/sets.h"
 #include "perhaps/file/container.h"
 
 namespace perhaps {
@@ -74,7 +75,34 @@ Result<std::unique_ptr<AnyMutable>> make_any(Kind kind, const AnyRequest& reques
   return made;
 }
 
-// Here, not in container.cc: what an owner can do is compiled once.
+// These two are here, not in container.cc, so that every family meets every hasher in one file only.
+std::unique_ptr<AnyFilter> File::any() const& {
+  if (header_.kind == Kind::sets) {
+    return std::make_unique<AnySets>(*SetIndexView::over(header_, hasher_), header_.record);
+  }
+  std::unique_ptr<AnyFilter> filter;
+  if (header_.kind == Kind::scalable) {
+    for_each_link_layout([&]<class L>() {
+      if (header_.params[0] != static_cast<std::uint64_t>(L::kind)) return;
+      std::visit(
+          [&]<class H>(const H& hasher) {
+            filter = std::make_unique<AnyScalableView<L, H>>(*scalable_view<L>(header_, hasher), header_.record);
+          },
+          hasher_);
+    });
+  }
+  for_each_layout([&]<class L>() {
+    if (L::kind != header_.kind) return;
+    std::visit(
+        [&]<class H>(const H&) {
+          auto view = as<FlatView<L, H>>();
+          assert(view);  // `over` has checked all that this depends on
+          filter = std::make_unique<AnyFlatView<L, H>>(*view, header_.record);
+        },
+        hasher_);
+  });
+  return filter;
+}
 Result<std::unique_ptr<AnyMutable>> File::load() const {
   Result<std::unique_ptr<AnyMutable>> filter =
       Error{Errc::unsupported,

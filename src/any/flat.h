@@ -97,6 +97,35 @@ class AnyHeld : public Base {
   Probe probe_;
 };
 
+// Once for each family, whatever hashes and whoever owns the bytes. A seed is told if there is one.
+template <class L>
+Description describe_flat(const typename L::Shape& shape, Bytes table, const Record& record, std::string_view hash,
+                          std::optional<std::uint64_t> seed) {
+  const Condition now = condition_now<L>(shape, table, record);
+  Description d;
+  d.format = "perhaps";
+  d.family = L::family;
+  d.hash = hash;
+  d.keys = record.keys;
+  if (record.capacity != 0) {
+    d.capacity = record.capacity;
+    d.fpr_at_capacity = shape.fpr(static_cast<double>(record.capacity));
+  }
+  d.keys_estimated = now.keys;
+  d.bits = bits_of(shape);
+  d.bytes = shape.bytes();
+  d.probes = probes_of(shape);
+  d.fill = now.fill;
+  d.fpr = now.fpr;
+  if constexpr (ErasableLayout<L>) {
+    d.wrong_erase = shape.wrong_erase(now.keys);
+    d.needs_rebuild = L::needs_rebuild(shape, table.data());
+  }
+  d.more = shape.facts();
+  if (seed) d.more.emplace_back("seed", std::to_string(*seed));
+  return d;
+}
+
 // What a view answers, for views and owners alike. `Held` is FlatView<L, H>, Flat<L, H> or StaticFilter<L, H>.
 template <class L, class H, class Base, class Held>
 class AnyFlatBase : public AnyHeld<Base, Held, FlatProbe<L, H>> {
@@ -104,30 +133,9 @@ class AnyFlatBase : public AnyHeld<Base, Held, FlatProbe<L, H>> {
   using AnyHeld<Base, Held, FlatProbe<L, H>>::AnyHeld;
 
   Description describe() const override {
-    const auto shape = this->held_.shape();
-    const Condition now = condition_now<L>(shape, this->held_.bytes(), this->record_);
-    Description d;
-    d.format = "perhaps";
-    d.family = L::family;
-    d.hash = H::name;
-    d.keys = this->record_.keys;
-    if (this->record_.capacity != 0) {
-      d.capacity = this->record_.capacity;
-      d.fpr_at_capacity = shape.fpr(static_cast<double>(this->record_.capacity));
-    }
-    d.keys_estimated = now.keys;
-    d.bits = bits_of(shape);
-    d.bytes = shape.bytes();
-    d.probes = probes_of(shape);
-    d.fill = now.fill;
-    d.fpr = now.fpr;
-    if constexpr (ErasableLayout<L>) {
-      d.wrong_erase = shape.wrong_erase(now.keys);
-      d.needs_rebuild = this->held_.needs_rebuild();
-    }
-    d.more = shape.facts();
-    if constexpr (std::same_as<H, Hash>) d.more.emplace_back("seed", std::to_string(this->held_.hasher().seed()));
-    return d;
+    std::optional<std::uint64_t> seed;
+    if constexpr (std::same_as<H, Hash>) seed = this->held_.hasher().seed();
+    return describe_flat<L>(this->held_.shape(), this->held_.bytes(), this->record_, H::name, seed);
   }
 };
 

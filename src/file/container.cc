@@ -8,9 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "any/flat.h"
+#include "any/family.h"
 #include "any/scalable.h"
-#include "any/sets.h"
 #include "file/container_header.h"
 #include "file/temp_file.h"
 #include "hash/checksum.h"
@@ -173,34 +172,6 @@ Result<File> File::over(Bytes bytes, const OpenOptions& options, std::string nam
   file.hasher_ = *hasher;
   file.verified_ = options.verify;
   return file;
-}
-
-std::unique_ptr<AnyFilter> File::any() const& {
-  if (header_.kind == Kind::sets) {
-    return std::make_unique<AnySets>(*SetIndexView::over(header_, hasher_), header_.record);
-  }
-  std::unique_ptr<AnyFilter> filter;
-  if (header_.kind == Kind::scalable) {
-    for_each_link_layout([&]<class L>() {
-      if (header_.params[0] != static_cast<std::uint64_t>(L::kind)) return;
-      std::visit(
-          [&]<class H>(const H& hasher) {
-            filter = std::make_unique<AnyScalableView<L, H>>(*scalable_view<L>(header_, hasher), header_.record);
-          },
-          hasher_);
-    });
-  }
-  for_each_layout([&]<class L>() {
-    if (L::kind != header_.kind) return;
-    std::visit(
-        [&]<class H>(const H&) {
-          auto view = as<FlatView<L, H>>();
-          assert(view);  // `over` has checked all that this depends on
-          filter = std::make_unique<AnyFlatView<L, H>>(*view, header_.record);
-        },
-        hasher_);
-  });
-  return filter;
 }
 
 // ------------------------------------------------------------------------------------------------------ NewContainer
