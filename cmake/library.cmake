@@ -51,15 +51,18 @@ endif()
 if(PERHAPS_TESTS AND CMAKE_CXX_FLAGS MATCHES "fsanitize")
   target_compile_definitions(perhaps_objects PRIVATE PERHAPS_FEW_TARGETS)
 endif()
-if(PERHAPS_TESTS AND CMAKE_CXX_FLAGS MATCHES "fsanitize=address")
-  # Every family meets every hasher in any_filter.cc: optimised, it takes a fifth of the time to compile the library.
-  # Codecs take half the time without optimisation (guava.cc 8.3 and 3.5 s), and are tested with small files; those that
-  # solve or probe much are optimised. Not under ThreadSanitizer, whose tests then run longer than was saved.
-  file(GLOB unoptimised RELATIVE ${PROJECT_SOURCE_DIR} src/format/*.cc)
+# Every family meets every hasher in any_filter.cc: optimised, it takes a fifth of the time to compile the library.
+# Codecs take half the time without optimisation (guava.cc 8.3 and 3.5 s under AddressSanitizer), and are tested with
+# small files; those that solve or probe much are optimised. Not under ThreadSanitizer, whose tests then run longer than
+# was saved.
+set(unoptimised "")
+if(PERHAPS_PORTABLE)
+  set(unoptimised src/any/any_filter.cc)
+elseif(PERHAPS_TESTS AND CMAKE_CXX_FLAGS MATCHES "fsanitize=address")
+  file(GLOB unoptimised RELATIVE ${PROJECT_SOURCE_DIR} src/any/any_filter.cc src/format/*.cc)
   list(FILTER unoptimised EXCLUDE REGEX "/(fuse|xor|rocksdb|leveldb_table|rocksdb_table)\\.cc$")
-  set_source_files_properties(src/any/any_filter.cc ${unoptimised} PROPERTIES
-    COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
 endif()
+set_source_files_properties(${unoptimised} PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
 
 # The loops of the kernels are some twenty instructions long: where one crosses a 32-byte boundary decides 10 % of its
 # time.
