@@ -4,7 +4,7 @@
 Promises: dependencies point one way (hash <- plan <- filters <- format <- surfaces), kernels are private, headers
 have no third-party include, files are readable. Would notice: an #include against this direction, a header without a
 rank, a tab, a long line, a header without an introduction, a path of somebody's machine, a large file, a shell script
-in which a reader that stops early can fail its writer.
+in which a reader that stops early can fail its writer, a second file that knows the byte order of the machine.
 """
 import re
 import subprocess
@@ -71,6 +71,11 @@ MAY_INCLUDE = {
 }
 # Who comes in by the public doors alone: no perhaps/detail/, no detail::.
 PUBLIC_ONLY = ("cli/", "examples/", "plugins/")
+# One file knows the byte order of the machine. A word that is copied to or from bytes elsewhere has that order.
+SHIPPED = ("include/", "src/", "cli/", "plugins/")
+BYTE_ORDER = "include/perhaps/detail/bits.h"
+KNOWS_BYTE_ORDER = (r"std::endian|bswap|__BYTE_ORDER__|\b[hn]to[hn][sl]\b|\b[hlb]e?(16|32|64)toh\b|"
+                    r"memcpy\(&|memcpy\([^;]*, &\w+, sizeof")
 STANDARD_WITH_DOT = {"emmintrin.h", "immintrin.h", "arm_neon.h"}
 
 
@@ -175,6 +180,8 @@ def check_text(name, data):
                 error(name, number, why)
         if name.startswith(PUBLIC_ONLY) and re.search(r"\bdetail::|perhaps/detail/", line):
             error(name, number, "detail is private to the library: use, or make, a public door")
+        if name.startswith(SHIPPED) and name != BYTE_ORDER and re.search(KNOWS_BYTE_ORDER, line):
+            error(name, number, f"only {BYTE_ORDER} knows the byte order of the machine: load, store, byte_swapped")
         if name.startswith(("include/", "src/", "cli/")) and re.search(r"\bcontains\(", line):
             error(name, number, "may_contain, never contains: the name carries the meaning")
     return lines

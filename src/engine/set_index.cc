@@ -76,9 +76,7 @@ void transpose(std::array<std::uint64_t, 64>& m) noexcept {
 }
 
 std::uint64_t word_at(Bytes bits, std::uint64_t byte) noexcept {
-  std::uint64_t word = 0;
-  std::memcpy(&word, bits.data() + byte, std::min<std::uint64_t>(8, bits.size() - byte));
-  return detail::little_endian(word);
+  return detail::load_first<std::uint64_t>(bits.data() + byte, std::min<std::uint64_t>(8, bits.size() - byte));
 }
 
 Error moved_from() { return Error{Errc::bad_parameter, "sets: the index was moved from"}; }

@@ -13,14 +13,6 @@ namespace perhaps::format {
 
 using Buffer = std::vector<std::byte>;
 
-template <std::unsigned_integral Word>
-Word swapped(Word word) noexcept {
-  if constexpr (sizeof(Word) == 8) return __builtin_bswap64(word);
-  if constexpr (sizeof(Word) == 4) return __builtin_bswap32(word);
-  if constexpr (sizeof(Word) == 2) return __builtin_bswap16(word);
-  return word;
-}
-
 // Reads numbers from the front of a byte string. Past the end every value is zero and is_short() is true, so a header
 // can be read in one go and checked once.
 class Reader {
@@ -34,7 +26,7 @@ class Reader {
   }
   template <std::unsigned_integral Word>
   Word be() noexcept {
-    return swapped(le<Word>());
+    return detail::byte_swapped(le<Word>());
   }
   std::uint64_t varint() noexcept;  // LEB128, at most 10 bytes
   Bytes take(std::uint64_t size) noexcept {
@@ -67,7 +59,7 @@ class Writer {
   }
   template <std::unsigned_integral Word>
   Writer& be(Word word) {
-    return le(swapped(word));
+    return le(detail::byte_swapped(word));
   }
   Writer& varint(std::uint64_t value);
   Writer& add(Bytes bytes);

@@ -111,9 +111,8 @@ class PackedSlots {
   // 64 bits of the bitmap. The last word may be shorter, so it is not loaded as eight bytes.
   static std::uint64_t word_in(Bytes bytes, std::uint64_t slots, std::uint64_t i) noexcept {
     if (i != slots / 64) return detail::load<std::uint64_t>(bytes.data() + i * 8);
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes.data() + i * 8, bitmap_bytes(slots) - i * 8);
-    return detail::little_endian(word) & ~(~std::uint64_t{0} << slots % 64);
+    return detail::load_first<std::uint64_t>(bytes.data() + i * 8, bitmap_bytes(slots) - i * 8) &
+           ~(~std::uint64_t{0} << slots % 64);
   }
 
   Bytes bytes_;

@@ -51,7 +51,7 @@ Head head_of(Bytes bytes) {
   head.bits = in.be<std::uint64_t>();
   head.probes = in.be<std::uint64_t>();
   const auto again = in.be<std::uint64_t>();
-  head.is_little = again != head.bits && swapped(again) == head.bits;
+  head.is_little = again != head.bits && detail::byte_swapped(again) == head.bits;
   head.end_header(in, 24);
   head.require(again == head.bits || head.is_little, Errc::bad_parameter, "the two counts of bits differ: ", head.bits,
                " and ", again);

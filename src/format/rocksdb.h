@@ -141,7 +141,7 @@ struct Ribbon128 {
     const std::uint64_t a = x * 0xc28f82822b650bed;
     return {.start = detail::scale(x, shape.starts()),
             .coefficients = static_cast<Wide>(a) << 64 | ((a ^ 0xc367844a6e52731d) | 1),
-            .result = static_cast<std::uint32_t>(__builtin_bswap64(a))};
+            .result = static_cast<std::uint32_t>(detail::byte_swapped(a))};
   }
 
   static word hash(Bytes key) noexcept { return xxph3(key); }

@@ -54,11 +54,8 @@ std::uint32_t murmur2(Bytes bytes, std::uint32_t seed, Tail tail) noexcept {
 }  // namespace detail
 
 inline std::uint32_t murmur2_32(Bytes bytes, std::uint32_t seed) noexcept {
-  return detail::murmur2(bytes, seed, [](Bytes last) {
-    std::uint32_t word = 0;
-    std::memcpy(&word, last.data(), last.size());
-    return detail::little_endian(word);
-  });
+  return detail::murmur2(bytes, seed,
+                         [](Bytes last) { return detail::load_first<std::uint32_t>(last.data(), last.size()); });
 }
 
 // Hadoop reads these last bytes in reverse order and sign-extends each of them.

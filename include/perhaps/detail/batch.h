@@ -120,7 +120,7 @@ PERHAPS_INLINE std::uint64_t reversed(std::uint64_t word, std::size_t size) {
   word = (word >> 1 & 0x5555555555555555u) | (word & 0x5555555555555555u) << 1;
   word = (word >> 2 & 0x3333333333333333u) | (word & 0x3333333333333333u) << 2;
   word = (word >> 4 & 0x0f0f0f0f0f0f0f0fu) | (word & 0x0f0f0f0f0f0f0f0fu) << 4;
-  return __builtin_bswap64(word) >> (64 - size);
+  return byte_swapped(word) >> (64 - size);
 }
 template <class Use, class Where, class Word>
 PERHAPS_INLINE std::uint64_t answer(const Use& use, const Where& where, Word digest, std::uint64_t word) {

@@ -90,10 +90,10 @@ constexpr To bit_cast(const From& from) noexcept {
 template <class W>
 concept TableWord = std::unsigned_integral<W> || std::same_as<W, Wide> || std::same_as<W, WordPair>;
 
-// From the byte order of the machine to little-endian, or back. Nothing on a little-endian machine.
+// The bytes of a word in reverse order.
 template <TableWord Word>
-constexpr Word little_endian(Word word) noexcept {
-  if constexpr (std::endian::native == std::endian::little || sizeof(Word) == 1) {
+constexpr Word byte_swapped(Word word) noexcept {
+  if constexpr (sizeof(Word) == 1) {
     return word;
   } else if constexpr (sizeof(Word) == 2) {
     return __builtin_bswap16(word);
@@ -108,10 +108,28 @@ constexpr Word little_endian(Word word) noexcept {
   }
 }
 
+// From the byte order of the machine to little-endian, or back. Nothing on a little-endian machine.
+template <TableWord Word>
+constexpr Word little_endian(Word word) noexcept {
+  if constexpr (std::endian::native == std::endian::little) {
+    return word;
+  } else {
+    return byte_swapped(word);
+  }
+}
+
 template <TableWord Word>
 Word load(const std::byte* at) noexcept {
   Word word;
   std::memcpy(&word, at, sizeof word);
+  return little_endian(word);
+}
+
+// A word of which only the first `size` bytes are there; the others are zero.  REQUIRES: size <= sizeof(Word)
+template <TableWord Word>
+Word load_first(const std::byte* at, std::size_t size) noexcept {
+  Word word = 0;
+  std::memcpy(&word, at, size);
   return little_endian(word);
 }
 
