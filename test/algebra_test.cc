@@ -31,13 +31,7 @@ struct Algebra : ::testing::Test {
   }
 
   static Shape one_more(Shape s) {
-    if constexpr (std::same_as<Shape, BloomShape>) {
-      ++s.bits;
-    } else if constexpr (std::same_as<Shape, LineShape>) {
-      ++s.lines;
-    } else {
-      ++s.blocks;
-    }
+    ++(s.*F::layout::fold_units().count);
     return s;
   }
 };

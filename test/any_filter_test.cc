@@ -294,7 +294,7 @@ TEST_P(AnyFilterTest, FoldIsTheFilterOfHalfTheSizeUntilItsSizeIsOdd) {
       const std::string family(name_of(GetParam().family));
       const Description d = (*last)->describe();
       const std::string size =
-          family == "classic" ? std::to_string(d.bits) + " bits" : d.more[0].second + " " + family + "s";
+          d.more.empty() ? std::to_string(d.bits) + " bits" : d.more[0].second + " " + d.more[0].first;
       EXPECT_EQ(next.error().detail, family + ": " + size + " cannot be halved");
     }
     last = std::move(next);

@@ -111,9 +111,7 @@ class Checked {
     bits_.insert(where.begin(), where.end());
   }
   static std::uint64_t half_of(std::uint64_t bit) {
-    constexpr std::uint64_t unit = std::same_as<typename F::Shape, LineShape>    ? 512
-                                   : std::same_as<typename F::Shape, BlockShape> ? 256
-                                                                                 : 1;
+    constexpr std::uint64_t unit = F::layout::fold_units().bits;
     return bit / unit / 2 * unit + bit % unit;
   }
   void check() const {

@@ -9,6 +9,7 @@
 #pragma once
 #include <concepts>
 #include <string>
+#include <string_view>
 
 #include "perhaps/block_bloom.h"
 #include "perhaps/bloom.h"
@@ -53,40 +54,28 @@ inline void fold_bits(std::byte* half, const std::byte* whole, std::uint64_t hal
   }
 }
 
-inline std::string differ(const char* what, std::uint64_t a, std::uint64_t b) {
+inline std::string differ(std::string_view what, std::uint64_t a, std::uint64_t b) {
   return "the filters differ in " + std::string(what) + ": " + std::to_string(a) + " and " + std::to_string(b);
 }
 
-inline std::string differ(BloomShape a, BloomShape b) {
-  return a.bits != b.bits ? differ("bits", a.bits, b.bits) : differ("probes", a.probes, b.probes);
-}
-inline std::string differ(LineShape a, LineShape b) {
-  return a.lines != b.lines ? differ("lines", a.lines, b.lines) : differ("probes", a.probes, b.probes);
-}
-inline std::string differ(BlockShape a, BlockShape b) { return differ("blocks", a.blocks, b.blocks); }
-template <class Shape>
-std::string differ(const Shape&, const Shape&) {
+template <class L>
+std::string difference(const typename L::Shape& a, const typename L::Shape& b) {
+  if constexpr (FoldingLayout<L>) {
+    constexpr auto units = L::fold_units();
+    if (a.*units.count != b.*units.count) return differ(units.name, a.*units.count, b.*units.count);
+  } else if constexpr (std::same_as<typename L::Shape, BloomShape>) {
+    if (a.bits != b.bits) return differ("bits", a.bits, b.bits);
+  }
+  if constexpr (requires { a.probes; }) {
+    if (a.probes != b.probes) return differ("probes", a.probes, b.probes);
+  }
   return "the filters differ in shape";
-}
-
-inline Result<BloomShape> halved(BloomShape s) {
-  if (s.bits % 2 != 0) return Error{Errc::mismatch, "classic: " + std::to_string(s.bits) + " bits cannot be halved"};
-  return BloomShape{s.bits / 2, s.probes};
-}
-inline Result<LineShape> halved(LineShape s) {
-  if (s.lines % 2 != 0) return Error{Errc::mismatch, "line: " + std::to_string(s.lines) + " lines cannot be halved"};
-  return LineShape{s.lines / 2, s.probes};
-}
-inline Result<BlockShape> halved(BlockShape s) {
-  if (s.blocks % 2 != 0)
-    return Error{Errc::mismatch, "block: " + std::to_string(s.blocks) + " blocks cannot be halved"};
-  return BlockShape{s.blocks / 2};
 }
 
 template <class L, class H>
 Result<void> same_kind(FlatView<L, H> a, FlatView<L, H> b) {
   const std::string family(L::family);
-  if (!(a.shape() == b.shape())) return Error{Errc::mismatch, family + ": " + differ(a.shape(), b.shape())};
+  if (!(a.shape() == b.shape())) return Error{Errc::mismatch, family + ": " + difference<L>(a.shape(), b.shape())};
   if (!(a.hasher() == b.hasher()))
     return Error{Errc::mismatch, family + ": the filters hash with different seeds or keys"};
   return {};
@@ -117,23 +106,23 @@ Result<void> intersect(Flat<L, H>& into, std::type_identity_t<FlatView<L, H>> ot
   return intersect(into.span(), other);
 }
 
-// These layouts find a position as the high part of a product with the size, so position p of the whole filter is
-// position p / 2 of the half: the fold is exact, bit for bit.
-template <class L>
-concept FoldingLayout = BitLayout<L> &&(std::same_as<typename L::Shape, LineShape> || std::same_as<L, BlockLayout> ||
-                                        std::same_as<L, BloomLayout<Multiplicative>>);
 // Half the size.
 template <FoldingLayout L, Hasher H>
 Result<Flat<L, H>> fold(FlatView<L, H> whole) {
-  auto shape = detail::halved(whole.shape());
-  if (!shape) return std::move(shape).error();
-  Flat<L, H> half(*shape, whole.hasher());
-  if constexpr (std::same_as<typename L::Shape, LineShape>) {
-    detail::fold_units(half.writable_bytes().data(), whole.bytes().data(), shape->lines, kLineBytes);
-  } else if constexpr (std::same_as<L, BlockLayout>) {
-    detail::fold_units(half.writable_bytes().data(), whole.bytes().data(), shape->blocks, BlockLayout::kBlockBytes);
+  constexpr auto units = L::fold_units();
+  static_assert(units.bits == 1 || units.bits % 64 == 0);
+  typename L::Shape shape = whole.shape();
+  std::uint64_t& count = shape.*units.count;
+  if (count % 2 != 0) {
+    return Error{Errc::mismatch, std::string(L::family) + ": " + std::to_string(count) + " " + std::string(units.name) +
+                                     " cannot be halved"};
+  }
+  count /= 2;
+  Flat<L, H> half(shape, whole.hasher());
+  if constexpr (units.bits == 1) {
+    detail::fold_bits(half.writable_bytes().data(), whole.bytes().data(), count);
   } else {
-    detail::fold_bits(half.writable_bytes().data(), whole.bytes().data(), shape->bits);
+    detail::fold_units(half.writable_bytes().data(), whole.bytes().data(), count, units.bits / 8);
   }
   return half;
 }

@@ -34,6 +34,10 @@ struct BlockLayout {
   static std::uint64_t places(BlockShape shape) noexcept { return shape.blocks; }
   static std::uint64_t place_of(BlockShape shape, std::uint64_t h) noexcept { return block_of(shape, h); }
 
+  static constexpr FoldUnits<BlockShape> fold_units() noexcept {
+    return {&BlockShape::blocks, "blocks", 8 * kBlockBytes};
+  }
+
   // The reference: the bit of a key in word i.
   static std::uint32_t mask_of(std::uint64_t h, std::size_t i) noexcept {
     return std::uint32_t{1} << (static_cast<std::uint32_t>(h) * kSalt[i] >> 27);

@@ -46,6 +46,7 @@ class Multiplicative {
  public:
   using word = std::uint64_t;
   static constexpr Kind kind = Kind::classic;  // the number in a file
+  static constexpr bool folds = true;          // halving `bits` halves every position
 
   // The positions of a word among `bits` bits.
   Multiplicative(std::uint64_t start, std::uint64_t bits) noexcept : bits_(bits), x_(start) {}
@@ -69,6 +70,10 @@ struct BloomLayout {
   using word = typename Plan::word;
   static constexpr std::string_view family = "classic";
   static constexpr Kind kind = Plan::kind;  // only our own plan has one: foreign files carry no kind
+
+  static constexpr FoldUnits<BloomShape> fold_units() noexcept requires Plan::folds {
+    return {&BloomShape::bits, "bits", 1};
+  }
 
   template <class Isa>
   static bool may_contain(BloomShape shape, const std::byte* table, word h) noexcept {

@@ -57,6 +57,18 @@ concept BitLayout = MutableLayout<L> && !FillingLayout<L> &&
   { L::may_contain_shared(shape, table, digest) }
   noexcept->std::same_as<bool>;
 };
+// A table of units, in which halving their number halves every position: unit j of the half is the OR of the units 2j
+// and 2j + 1 of the whole, exactly the filter that the same keys would have made (fold, algebra.h).
+template <class Shape>
+struct FoldUnits {
+  std::uint64_t Shape::*count;
+  std::string_view name;  // as in "7 lines cannot be halved"
+  std::uint64_t bits;     // of a unit: 1, or a multiple of 64
+};
+template <class L>
+concept FoldingLayout = BitLayout<L> && requires {
+  { L::fold_units() } -> std::same_as<FoldUnits<typename L::Shape>>;
+};
 template <class L>
 concept ErasableLayout = MutableLayout<L> &&
     requires(typename L::Shape shape, std::byte* table, typename L::word digest) {

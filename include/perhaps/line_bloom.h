@@ -47,6 +47,8 @@ struct LineLayout {
   static std::uint64_t places(LineShape shape) noexcept { return shape.lines; }
   static std::uint64_t place_of(LineShape shape, std::uint64_t h) noexcept { return line_of(shape, h); }
 
+  static constexpr FoldUnits<LineShape> fold_units() noexcept { return {&LineShape::lines, "lines", 8 * kLineBytes}; }
+
   // Where a round that is not whole begins.
   static std::uint32_t start_of(std::uint64_t h) noexcept { return static_cast<std::uint32_t>(h) * kStart >> 29; }
   static std::uint32_t second_round_of(std::uint64_t h) noexcept {

@@ -63,14 +63,10 @@ TYPED_TEST(Large, KeepsItsKeysAndItsRateAtEverySize) {
   using Shape = typename TypeParam::Shape;
   for (const std::uint64_t bits :
        {std::uint64_t{1} << 31, std::uint64_t{1} << 32, (std::uint64_t{1} << 32) + 64, std::uint64_t{1} << 34}) {
+    constexpr auto units = TypeParam::layout::fold_units();
     Shape shape;
-    if constexpr (std::same_as<Shape, BloomShape>) {
-      shape = {bits, 4};
-    } else if constexpr (std::same_as<Shape, LineShape>) {
-      shape = {(bits + 511) / 512, 8};
-    } else {
-      shape = {(bits + 255) / 256};
-    }
+    shape.*units.count = (bits + units.bits - 1) / units.bits;
+    if constexpr (std::same_as<Shape, BloomShape>) shape.probes = 4;
     // Dense enough for tens of thousands of false positives: 10 bits per key, and 16 with a billion keys.
     const std::uint64_t keys = bits / (bits < std::uint64_t{1} << 33 ? 10 : 16);
     fill_and_query<TypeParam>(shape, keys, 100'000'000);
