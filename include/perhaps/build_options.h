@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 
+#include "perhaps/detail/config.h"
+
 namespace perhaps {
 
 // Digests are taken in, then sorted and made distinct, then solved shard by shard.

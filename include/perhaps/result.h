@@ -12,6 +12,8 @@
 #include <utility>
 #include <variant>
 
+#include "perhaps/detail/config.h"
+
 namespace perhaps {
 
 // What went wrong, for programs.

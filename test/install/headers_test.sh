@@ -43,15 +43,22 @@ for compiler in "$@"; do
 done
 for ((; running > 0; --running)); do wait -n; done
 
-# Of the errors, one is the message and one ends the compilation.
+# Of the errors, the first is the message and the second ends the compilation. A header whose first error is another
+# one does not include detail/config.h, directly or through others, before its own code.
+needs_cxx20() {  # needs_cxx20 COMPILER FLAG HEADER
+  local told errors
+  told=$(printf '#include "%s"\n' "$3" | "$1" -std=c++17 "$2" -I"$include" -x c++ - 2>&1 >/dev/null || true)
+  mapfile -t errors < <(grep 'error: ' <<<"$told")
+  if [[ ${errors[0]:-} != *'perhaps needs C++20: compile with -std=c++20'* ]] || ((${#errors[@]} != 2)); then
+    echo "FAILED: $3 as C++17 with $1 says:"
+    echo "$told"
+    exit 1
+  fi
+}
+for header in "${headers[@]}"; do needs_cxx20 "$1" -E "$header"; done
 for compiler in "$@"; do
-  for header in perhaps/line_bloom.h perhaps/perhaps.h; do
-    told=$(printf '#include "%s"\n' "$header" | "$compiler" -std=c++17 -fsyntax-only -I"$include" -x c++ - 2>&1 || true)
-    if [[ $told != *'perhaps needs C++20: compile with -std=c++20'* ]] || (($(grep -c 'error: ' <<<"$told") != 2)); then
-      echo "FAILED: $header as C++17 with $compiler says:"
-      echo "$told"
-      exit 1
-    fi
+  for header in perhaps/result.h perhaps/line_bloom.h perhaps/perhaps.h; do
+    needs_cxx20 "$compiler" -fsyntax-only "$header"
   done
 done
 echo "$alone of ${#headers[@]} headers compile alone, and all together with $# compilers"

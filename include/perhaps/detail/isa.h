@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "perhaps/detail/config.h"
+
 #if defined(__AVX2__)
 #include <immintrin.h>
 #elif defined(__SSE2__)
