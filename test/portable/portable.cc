@@ -1,17 +1,20 @@
 // portable TEST_FOLDER WORK_FOLDER: the same bytes and the same answers on every platform.
 //
-// Promises: every family, built from fixed keys, has the bytes of test/golden/portable.txt and of the golden files, and
-// answers as they say; golden files of our own format open and have their keys; every row of kernels equals the
+// Promises: every family, everything that is made of families and every foreign format, built from fixed keys, has the
+// bytes of the texts in test/golden/portable and of the golden files, and answers as they say; golden files of our own
+// format open and have their keys; a damaged file is refused everywhere or nowhere; every row of kernels equals the
 // reference; what does not fit into the memory of a 32-bit machine is an error. Would notice: an integer stored in the
 // byte order of the machine, a product or a size cut to 32 bits, a structure whose layout depends on the compiler.
 //
-// Uses no test framework, so that it can be built wherever the library can. The foreign formats are the business of the
-// program `conformance`, which is built and run beside this one. PERHAPS_UPDATE_GOLDEN=1 rewrites portable.txt.
+// Uses no test framework, so that it can be built wherever the library can. Files that other systems wrote are the
+// business of the program `conformance`, which is built and run beside this one. PERHAPS_UPDATE_GOLDEN=1 rewrites
+// test/golden/portable.
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <new>
 #include <random>
 
@@ -22,6 +25,7 @@
 #include "perhaps/engine/packed.h"
 #include "perhaps/engine/set_index.h"
 #include "perhaps/file/container.h"
+#include "perhaps/file/mapping.h"
 #include "perhaps/file/shards.h"
 #include "perhaps/format/format.h"
 #include "perhaps/quotient.h"
@@ -147,14 +151,19 @@ void golden_files(const fs::path& golden, const fs::path& work) {
   }
 }
 
-// ------------------------------------------------------------------------------------------------- portable.txt
+// ---------------------------------------------------------------------------------------------- test/golden/portable
 
+// The text of each file. A family has one of its own.
 class Lines {
  public:
+  void begin(std::string_view file) { text = &files[std::string(file) + ".txt"]; }
   void add(const std::string& name, Bytes bytes, const std::string& answers) {
-    text += name + ": " + std::to_string(bytes.size()) + " bytes " + checksum(bytes) + ", answers " + answers + "\n";
+    add(name + ": " + std::to_string(bytes.size()) + " bytes " + checksum(bytes) + ", answers " + answers);
   }
-  std::string text;
+  void add(const std::string& line) { *text += line + "\n"; }
+
+  std::map<std::string, std::string> files;
+  std::string* text = nullptr;
 };
 
 void add_families(Lines& lines, const fs::path& work) {
@@ -162,6 +171,7 @@ void add_families(Lines& lines, const fs::path& work) {
   const Keys others("absent-", 5000);
   const Keys many("many-", 60'000);
   for (const Family& about : families()) {
+    lines.begin(about.name);
     const auto add = [&](const std::string& name, const Keys& in, const Request& request) {
       const auto built = build(about, in.bytes, request, Hash(3));
       check(built != nullptr, name + ": builds");
@@ -182,6 +192,7 @@ void add_families(Lines& lines, const fs::path& work) {
 
 template <class F>
 void add_churned(Lines& lines, const std::string& name, typename F::Shape shape) {
+  lines.begin(F::layout::family);
   F filter(shape, Hash(5));
   std::mt19937_64 random(11);
   std::uint64_t outcomes = 0;
@@ -203,6 +214,7 @@ void add_churned(Lines& lines, const std::string& name, typename F::Shape shape)
 
 void add_engine(Lines& lines, const fs::path& work) {
   std::mt19937_64 random(5);
+  lines.begin("engine");
   for (const Kind kind :
        {Kind::dense, Kind::line, Kind::block, Kind::classic, Kind::cuckoo, Kind::fuse, Kind::ribbon, Kind::quotient}) {
     const std::string family(name_of(kind));
@@ -293,7 +305,94 @@ void add_engine(Lines& lines, const fs::path& work) {
   lines.add("shards, 7 of 9", bytes_of(file), hex(numbers));
 }
 
-void golden_text(const fs::path& golden, const fs::path& work) {
+// The initial parameters, and each word and flag changed one at a time.
+std::vector<std::pair<std::string, format::Params>> variants(const format::Codec& codec) {
+  std::vector<std::pair<std::string, format::Params>> result;
+  result.emplace_back(codec.name, format::Params(codec));
+  for (const format::Param& param : codec.params) {
+    std::string words(param.type == format::Param::Type::flag ? "true|false" : param.words);
+    for (std::size_t from = 0; from < words.size();) {
+      const std::size_t to = std::min(words.find('|', from), words.size());
+      const std::string word = words.substr(from, to - from);
+      from = to + 1;
+      if (word == param.initial) continue;
+      format::Params params(codec);
+      check(bool(params.set(param.name, word)), std::string(codec.name) + ": " + word);
+      result.emplace_back(std::string(codec.name) + ", " + std::string(param.name) + "=" + word, std::move(params));
+    }
+  }
+  return result;
+}
+
+// "refused", or the answers for a number of keys.
+std::string outcome_of(const format::Codec& codec, const format::Params& params, Bytes bytes,
+                       std::span<const Bytes> keys) {
+  const auto opened = codec.open({.bytes = bytes}, params);
+  return opened ? answers_sum(answers_of(*opened->whole, keys, std::string(codec.name))) : "refused";
+}
+
+// The file with each byte of its head and of its end changed, one at a time: among these are sizes and counts with
+// 2^32 and more added, which a cut to 32 bits would take away again.
+std::string outcome_of_changes(const format::Codec& codec, const format::Params& params, std::vector<std::byte> file,
+                               std::span<const Bytes> keys) {
+  std::string outcomes;
+  std::size_t refused = 0;
+  for (std::size_t at = 0; at < file.size(); ++at) {
+    if (at >= 48 && at + 48 < file.size()) continue;
+    const std::byte before = file[at];
+    for (const unsigned change : {0x01u, 0x08u, 0x20u, 0xffu}) {
+      file[at] = before ^ std::byte(change);
+      const std::string outcome = outcome_of(codec, params, file, keys);
+      refused += outcome == "refused";
+      outcomes += outcome + " ";
+    }
+    file[at] = before;
+  }
+  return std::to_string(refused) + " changes refused, " + checksum(bytes_of(outcomes));
+}
+
+void add_formats(Lines& lines) {
+  const Keys keys("portable-", 300);
+  const Keys others("absent-", 640);
+  const Keys few("absent-", 64);
+  lines.begin("formats");
+  for (const format::Codec* codec : format::codecs()) {
+    if (codec->build == nullptr) continue;
+    for (const auto& [name, params] : variants(*codec)) {
+      const auto built = codec->build(keys.bytes, params);
+      check(bool(built), name + ": " + (built ? "" : built.error().detail));
+      if (!built) continue;
+      const auto opened = codec->open({.bytes = *built}, params);
+      check(bool(opened), name + ": " + (opened ? "" : opened.error().detail));
+      if (!opened) continue;
+      check(all_in(*opened->whole, keys.bytes, name), name + ": has its keys");
+      lines.add(name, *built, answers_sum(answers_of(*opened->whole, others.bytes, name)));
+      if (name == codec->name) lines.add("  " + outcome_of_changes(*codec, params, *built, few.bytes));
+    }
+  }
+}
+
+// Files named for their defects: test/corrupt/{format}/{defect}.
+void add_damaged(Lines& lines, const fs::path& corrupt) {
+  const Keys keys("absent-", 64);
+  for (const format::Codec* codec : format::codecs()) {
+    std::vector<fs::path> files;
+    for (const auto& file : fs::directory_iterator(corrupt / codec->name)) files.push_back(file.path());
+    std::sort(files.begin(), files.end());
+    std::string outcomes;
+    for (const fs::path& file : files) {
+      const std::string bytes = read(file);
+      const std::string outcome = outcome_of(*codec, format::Params(*codec), bytes_of(bytes), keys.bytes);
+      check((outcome == "refused") == (file.extension() == ".refused"), file.string() + ": " + outcome);
+      outcomes += outcome + " ";
+    }
+    lines.add("damaged " + std::string(codec->name) + ": " + std::to_string(files.size()) + " files, " +
+              checksum(bytes_of(outcomes)));
+  }
+}
+
+void golden_text(const fs::path& test, const fs::path& work) {
+  const fs::path golden = test / "golden";
   Lines lines;
   add_families(lines, work);
   add_churned<Cuckoo>(lines, "cuckoo, 13 bits", {.buckets = 150, .fingerprint_bits = 13, .guard_bits = 8});
@@ -302,18 +401,22 @@ void golden_text(const fs::path& golden, const fs::path& work) {
   add_churned<Quotient>(lines, "quotient", QuotientShape::for_keys({.keys = 4000}));
   add_churned<Window>(lines, "window", WindowShape::for_keys({.keys = 1000}));
   add_engine(lines, work);
-  const fs::path path = golden / "portable.txt";
-  if (std::getenv("PERHAPS_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << lines.text;
-  std::istringstream expected(read(path));
-  std::istringstream now(lines.text);
-  std::string wanted;
-  std::string line;
-  while (std::getline(expected, wanted)) {
-    line.clear();
-    std::getline(now, line);
-    check(line == wanted, "portable.txt has\n  " + wanted + "\nand this machine\n  " + line);
+  add_formats(lines);
+  add_damaged(lines, test / "corrupt");
+  for (const auto& [name, text] : lines.files) {
+    const fs::path path = golden / "portable" / name;
+    if (std::getenv("PERHAPS_UPDATE_GOLDEN") != nullptr) std::ofstream(path) << text;
+    std::istringstream expected(read(path));
+    std::istringstream now(text);
+    std::string wanted;
+    std::string line;
+    while (std::getline(expected, wanted)) {
+      line.clear();
+      std::getline(now, line);
+      check(line == wanted, name + " has\n  " + wanted + "\nand this machine\n  " + line);
+    }
+    check(!std::getline(now, line), name + " ends before\n  " + line);
   }
-  check(!std::getline(now, line), "portable.txt ends before\n  " + line);
   check(test::golden_lines() == read(golden / "digests.txt"), "digests.txt");
 }
 
@@ -376,18 +479,44 @@ bool is_refused(Make make) {
 }
 
 // Five GiB: on a 32-bit machine a size that wraps is one GiB, and would be there.
-void sizes(const fs::path& work) {
+void sizes(const fs::path& golden, const fs::path& work) {
   constexpr std::uint64_t kTooMuch = std::uint64_t{5} << 30;
   if (sizeof(std::size_t) == 8) return;
   check(is_refused([] { return Memory(kTooMuch).size() != 0; }), "Memory of 5 GiB");
+  check(is_refused([] { return Bloom(BloomShape{.bits = kTooMuch * 8, .probes = 8}).byte_size() != 0; }),
+        "Bloom of 5 GiB");
   check(is_refused([] { return LineBloom(LineShape{.lines = kTooMuch / 64, .probes = 8}).byte_size() != 0; }),
         "LineBloom of 5 GiB");
+  check(is_refused([] { return BlockBloom(BlockShape{.blocks = kTooMuch / 32}).byte_size() != 0; }),
+        "BlockBloom of 5 GiB");
+  check(is_refused([] { return CountingBloom({.keys = 5'000'000'000}).byte_size() != 0; }), "CountingBloom");
+  check(is_refused([] { return Cuckoo({.keys = 5'000'000'000}).byte_size() != 0; }), "Cuckoo of 5 GiB");
   check(is_refused([] { return Quotient({.keys = 5'000'000'000}).byte_size() != 0; }), "Quotient of 5 GiB");
+  check(is_refused([] { return Window({.keys = 5'000'000'000}).byte_size() != 0; }), "Window of 5 GiB");
+  check(is_refused([] { return SetIndex(BloomShape{.bits = kTooMuch / 8, .probes = 5}, Hash()).words() != 0; }),
+        "SetIndex of 5 GiB");
   for (const Family& about : families()) {
     if (!about.sized_first) continue;
-    check(is_refused([&] { return bool(make_builder(about.kind, {.keys = 5'000'000'000}, Hash())); }),
-          std::string(about.name) + " of 5e9 keys");
+    const std::string name = std::string(about.name) + " of 5e9 keys";
+    check(is_refused([&] { return bool(make_builder(about.kind, {.keys = 5'000'000'000}, Hash())); }), name);
+    if (!about.inserts) continue;
+    check(is_refused([&] { return bool(make_any(about.kind, {.keys = 5'000'000'000}, Hash())); }), name + ", any");
   }
+  // A file with a hole: of its size, 2^32 and a bit, one that wraps would leave the front, which is a whole filter.
+  const auto open_hollow = [&](const std::string& name, const std::string& front, const auto& open) {
+    const fs::path path = work / name;
+    std::ofstream out(path, std::ios::binary);
+    out.write(front.data(), static_cast<std::streamsize>(front.size()));
+    out.seekp(static_cast<std::streamoff>((std::uint64_t{1} << 32) + front.size() - 1));
+    out.put(front.back());
+    out.close();
+    check(bool(out) && fs::file_size(path) > std::uint64_t{1} << 32, name + ": cannot be written");
+    check(!open(path.string()), name + ": opens");
+    fs::remove(path);
+  };
+  const std::string filter = read(golden / "line-300.perhaps");
+  open_hollow("a filter in 4 GiB", filter, [](const std::string& path) { return bool(File::open(path)); });
+  open_hollow("a mapping of 4 GiB", filter, [](const std::string& path) { return bool(Mapping::open(path)); });
   const LineShape shape{.lines = kTooMuch / 64, .probes = 8};
   const auto file =
       NewContainer::create((work / "large").string(), Header::of<LineLayout>(shape, Hash()), shape.bytes());
@@ -420,8 +549,8 @@ int main(int argc, char** argv) {
   words();
   kernels();
   golden_files(golden / "perhaps", work);
-  golden_text(golden, work);
-  sizes(work);
+  golden_text(argv[1], work);
+  sizes(golden / "perhaps", work);
   std::printf("%zu-bit, %s-endian: %d passed, %d failed\n", 8 * sizeof(std::size_t),
               std::endian::native == std::endian::little ? "little" : "big", passed, failed);
   return failed == 0 && passed != 0 ? 0 : 1;
