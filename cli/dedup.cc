@@ -156,12 +156,13 @@ std::uint64_t parse_duration(const std::string& text) {
   return static_cast<std::uint64_t>(result);
 }
 
-void digest_column(const KeyedHash& hash, KeysAs as, std::span<const Bytes> keys,
-                   std::span<Digest<KeyedHash>> out) noexcept {
+template <class H>
+void digest_column(const H& hash, KeysAs as, std::span<const Bytes> keys,
+                   std::type_identity_t<std::span<Digest<H>>> out) noexcept {
   if (as != KeysAs::u64) return digests_of(hash, keys, out);
   std::array<std::uint64_t, Parser::kColumn> words;
   digest_keys(hash, as, keys, words);
-  for (std::size_t i = 0; i < keys.size(); ++i) out[i] = Digest<KeyedHash>::made_by(hash, words[i]);
+  for (std::size_t i = 0; i < keys.size(); ++i) out[i] = Digest<H>::made_by(hash, words[i]);
 }
 
 // A file that is written as lines are dropped, from begin() on. Until then the command may still be refused, and the
@@ -223,13 +224,15 @@ class Suspects {
   std::string buffer_;
 };
 
-// The number of distinct keys in mapped files.
-std::uint64_t estimate_distinct(const Options& options, const KeyedHash& hasher, Keys& keys) {
+// The number of distinct keys in mapped files, by the faster hash under a random seed: no line is dropped for it,
+// and should somebody know lines that collide under every seed, the chain only has to grow.
+std::uint64_t estimate_distinct(const Options& options, Keys& keys) {
+  const Hash hasher(detail::load<std::uint64_t>(KeyedHash::new_secret().data()));
   const auto threads = static_cast<unsigned>(std::clamp<std::uint64_t>(keys.stored_bytes() >> 20, 1, options.threads));
   std::vector<Distinct> counts(threads);
   Progress progress("counting", keys.stored_bytes());
   keys.for_each_parallel(threads, progress, [&](unsigned thread, const Batch& batch) {
-    std::array<Digest<KeyedHash>, Parser::kColumn> digests;
+    std::array<Digest<Hash>, Parser::kColumn> digests;
     digest_column(hasher, options.keys.as, batch.keys, digests);
     for (std::size_t i = 0; i < batch.keys.size(); ++i) counts[thread].add(digests[i].value);
   });
@@ -274,7 +277,7 @@ std::unique_ptr<Memory> memory_for(const Options& options, const KeyedHash& hash
   if (options.keys_expected != 0) {
     growth.first = options.keys_expected;
   } else if (keys.all_mapped()) {
-    growth.first = estimate_distinct(options, hasher, keys);
+    growth.first = estimate_distinct(options, keys);
     growth.fpr = last_rate(growth.first, options.fpr);
   } else {
     growth = {.fpr = options.fpr, .factor = 1.5, .first = 1'000'000};
