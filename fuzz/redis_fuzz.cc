@@ -7,7 +7,7 @@
 
 extern "C" int RedisModule_OnLoad(perhaps::redis::Context* context, perhaps::redis::String** argv, int argc);
 
-namespace perhaps::redis {
+namespace perhaps::redis::fuzz {
 namespace {
 
 constexpr std::string_view kWords[] = {
@@ -238,22 +238,22 @@ void step(Input& input) {
 }
 
 }  // namespace
-}  // namespace perhaps::redis
+}  // namespace perhaps::redis::fuzz
 
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
-  using namespace perhaps::redis;
+  using namespace perhaps::redis::fuzz;
   host.context.find = [](const char* name, void** to) {
     const auto found = functions().find(std::string_view(name).substr(std::strlen("RedisModule_")));
-    if (found == functions().end()) return kError;
+    if (found == functions().end()) return perhaps::redis::kError;
     *to = found->second;
-    return kOk;
+    return perhaps::redis::kOk;
   };
-  demand(RedisModule_OnLoad(&host.context, nullptr, 0) == kOk);
+  demand(RedisModule_OnLoad(&host.context, nullptr, 0) == perhaps::redis::kOk);
   return 0;
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace perhaps::redis;
+  using namespace perhaps::redis::fuzz;
   host.flags = 0;
   host.now = 1'000'000;
   host.last_bulk.clear();

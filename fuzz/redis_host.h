@@ -61,9 +61,10 @@ struct Io {
   void put(std::uint64_t value, std::size_t bytes) { out.append(reinterpret_cast<const char*>(&value), bytes); }
 };
 
-namespace {
+// Apart from the names of the module.
+namespace fuzz {
 
-void demand(bool truth) {
+inline void demand(bool truth) {
   if (!truth) std::abort();
 }
 
@@ -136,13 +137,13 @@ struct Host {
     std::abort();
   }
 };
-Host host;
+inline Host host;
 
 // Inputs are small: only a number that was believed without a check asks for more.
-constexpr std::size_t kMostMemory = std::size_t{2} << 20;
-constexpr std::size_t kFront = 16;
+inline constexpr std::size_t kMostMemory = std::size_t{2} << 20;
+inline constexpr std::size_t kFront = 16;
 
-void* take(std::size_t size, bool may_fail) {
+inline void* take(std::size_t size, bool may_fail) {
   if (may_fail && (size > kMostMemory || host.allocated + size > kMostMemory)) return nullptr;
   auto* const at = static_cast<std::byte*>(std::malloc(size + kFront));
   demand(at != nullptr);
@@ -152,7 +153,7 @@ void* take(std::size_t size, bool may_fail) {
   std::memset(at + kFront, 0xa5, size);
   return at + kFront;
 }
-void give(void* at) {
+inline void give(void* at) {
   if (at == nullptr) return;
   std::byte* const block = static_cast<std::byte*>(at) - kFront;
   std::size_t size = 0;
@@ -162,7 +163,7 @@ void give(void* at) {
   std::free(block);
 }
 
-void emit(Io* io, const char* command, const char* format, ...) {
+inline void emit(Io* io, const char* command, const char* format, ...) {
   std::vector<std::string> words = {command};
   va_list list;
   va_start(list, format);
@@ -184,8 +185,8 @@ void emit(Io* io, const char* command, const char* format, ...) {
   host.call(host.command_named(name), words);
 }
 
-void ignore_log(Context*, const char*, const char*, ...) {}
-int ignore_replication(Context*, const char*, const char*, ...) { return kOk; }
+inline void ignore_log(Context*, const char*, const char*, ...) {}
+inline int ignore_replication(Context*, const char*, const char*, ...) { return kOk; }
 
 using Functions = std::map<std::string_view, void*>;
 template <class F>
@@ -193,7 +194,7 @@ void* pointer(F function) {
   return reinterpret_cast<void*>(+function);
 }
 
-const Functions& functions() {
+inline const Functions& functions() {
   static const Functions all = {
       {"IsModuleNameBusy", pointer([](const char*) { return 0; })},
       {"SetModuleAttribs", pointer([](Context*, const char*, int, int) {})},
@@ -342,5 +343,5 @@ const Functions& functions() {
   return all;
 }
 
-}  // namespace
+}  // namespace fuzz
 }  // namespace perhaps::redis
