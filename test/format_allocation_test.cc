@@ -29,7 +29,7 @@ Buffer read_file(const fs::path& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-// The smallest file of the format that the other system wrote.
+// The smallest file of the format that the other system wrote; if there is none, a damaged one.
 std::optional<std::pair<std::string, Buffer>> golden_of(const Codec& codec) {
   const fs::path folder = fs::path(PERHAPS_TEST_DATA) / "golden/formats";
   std::ifstream in(folder / "manifest.json");
@@ -40,7 +40,14 @@ std::optional<std::pair<std::string, Buffer>> golden_of(const Codec& codec) {
     if (conformance::codec_of(one) != &codec) continue;
     if (best == nullptr || one.at("filter_bytes") < best->at("filter_bytes")) best = &one;
   }
-  if (best == nullptr) return std::nullopt;
+  if (best == nullptr) {
+    fs::path largest;
+    for (const auto& file : fs::directory_iterator(fs::path(PERHAPS_TEST_DATA) / "corrupt" / codec.name)) {
+      if (largest.empty() || fs::file_size(largest) < file.file_size()) largest = file.path();
+    }
+    if (!largest.empty()) return std::pair(largest.string(), read_file(largest));
+    return std::nullopt;
+  }
   const std::string name = best->at("filter");
   return std::pair(name, read_file(folder / name));
 }
