@@ -227,9 +227,7 @@ class Suspects {
 // The number of distinct keys in mapped files, by the faster hash under a random seed: no line is dropped for it,
 // and should somebody know lines that collide under every seed, the chain only has to grow.
 std::uint64_t estimate_distinct(const Options& options, Keys& keys) {
-  std::uint64_t seed = 0;
-  std::memcpy(&seed, KeyedHash::new_secret().data(), sizeof seed);
-  const Hash hasher(seed);
+  const Hash hasher(KeyedHash(KeyedHash::new_secret()).check_value());
   const auto threads = static_cast<unsigned>(std::clamp<std::uint64_t>(keys.stored_bytes() >> 20, 1, options.threads));
   std::vector<Distinct> counts(threads);
   Progress progress("counting", keys.stored_bytes());
