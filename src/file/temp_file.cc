@@ -43,6 +43,7 @@ Result<TempFile> TempFile::create(const std::string& path) {
 
   struct stat old;
   temp.replaces_ = fstatat(temp.folder_.get(), temp.base_.c_str(), &old, AT_SYMLINK_NOFOLLOW) == 0;
+  if (!temp.replaces_ && errno != ENOENT) return temp.failed("cannot look at the old file");
   if (temp.replaces_ && !S_ISREG(old.st_mode)) {
     return Error{Errc::io, path + (S_ISDIR(old.st_mode) ? ": is a folder" : ": is not a regular file")};
   }
