@@ -190,20 +190,29 @@ void check_absent(Redis& redis, const std::string& key, bool replace) {
   if (!replace && redis.must({"EXISTS", key}).number != 0) fail_exists(key);
 }
 
+// Two commands in one message, so that a server that has the first also has the second, even if we are killed between
+// them.
+std::vector<RedisReply> both(Redis& redis, const std::string& key, const RedisCommand& first, RedisCommand second) {
+  const std::array commands = {first, std::move(second)};
+  std::vector<RedisReply> replies = redis.call(commands);
+  for (const RedisReply& reply : replies) {
+    if (reply.failed()) fail("{}: {}", key, reply.text);
+  }
+  return replies;
+}
+
 void load(Redis& redis, const Pieces& pieces, const std::string& key, bool replace, Progress& progress) {
   const std::string part = part_of(key);
   try {
     for (const Pieces::Piece& piece : pieces.all) {
-      redis.must({pieces.command, part, std::to_string(piece.iterator), text_of(piece.bytes)});
-      redis.must({"EXPIRE", part, "600"});
+      both(redis, key, {pieces.command, part, std::to_string(piece.iterator), text_of(piece.bytes)},
+           {"EXPIRE", part, "600"});
       progress.advance(piece.bytes.size(), 0);
     }
-    redis.must({"PERSIST", part});
-    if (replace) {
-      redis.must({"RENAME", part, key});
-    } else if (redis.must({"RENAMENX", part, key}).number == 0) {  // somebody made the key meanwhile
-      fail_exists(key);
-    }
+    const auto done = both(redis, key, {"PERSIST", part}, {replace ? "RENAME" : "RENAMENX", part, key});
+    if (!replace && done[1].number == 0) fail_exists(key);  // somebody made the key meanwhile
+    // A cluster that moved the slot may have answered the first one later.
+    if (done[0].number == 0) redis.must({"PERSIST", key});
   } catch (const RedisConnection::Lost&) {
     throw;
   } catch (const Failure&) {
