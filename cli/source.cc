@@ -164,8 +164,11 @@ std::unique_ptr<Source> Source::open(const std::string& path, KeysAs as, bool ma
     if (n < 0) fail("{}: {}", name, std::strerror(errno));
     // An empty file cannot be mapped, and there is nothing to read.
     if (n == 0) return std::make_unique<MappedSource>(name, as, Mapping(), 0);
-    // Files under /proc have no size and can only be read.
-    if (status.st_size > at && packing_of(Bytes(start).first(static_cast<std::size_t>(n))) == Packing::none) {
+    // Files under /proc have no size and can only be read. If fewer bytes came than there are, they do not say how the
+    // file is packed, and it is read.
+    const auto left = std::max<off_t>(status.st_size - at, 0);
+    if (left != 0 && n == std::min<off_t>(left, start.size()) &&
+        packing_of(Bytes(start).first(static_cast<std::size_t>(n))) == Packing::none) {
       auto mapping =
           Mapping::of(file.get(), static_cast<std::uint64_t>(status.st_size), Mapping::Access::sequential, name);
       if (mapping) return std::make_unique<MappedSource>(name, as, *std::move(mapping), static_cast<std::size_t>(at));
