@@ -1,8 +1,8 @@
 // Promise: flipped bits never crash a reader, never make it allocate more than the bytes justify, and, wherever there
 // is a checksum, never become a *no*: the file is refused, or all its keys still answer *perhaps*. Formats of other
-// systems without a checksum lose keys to a flipped bit by their nature, as they do in the system itself; how many flips
-// did is printed, and each such file gives a tool and an engine the same answers. Would notice: a crash, a lost key
-// under a checksum, an allocation of more than 2 GiB (RLIMIT_AS).
+// systems without a checksum lose keys to a flipped bit by their nature, as they do in the system itself: how many
+// flips did is printed, and each such file gives a tool and an engine the same answers. Would notice: a crash, a lost
+// key under a checksum, an allocation of more than 2 GiB (RLIMIT_AS).
 //
 // PERHAPS_FLIPS: damaged copies of each of the four groups (default: a million). Each has one, two or three flipped
 // bits.

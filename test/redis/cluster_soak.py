@@ -1,0 +1,206 @@
+#!/usr/bin/env python3
+"""Promise: in a cluster whose masters are killed, fail over and hand over slots while items come in, a filter loses no
+acknowledged item that a plain Redis set in the same slot, written in the same message, still has: replication of Redis
+is asynchronous, and what it loses itself is not ours to keep. In the end replicas have the digests of their masters.
+Would notice: an item of the set that a Bloom or a cuckoo filter denies, a digest that differs.
+
+    cluster_soak.py [--seconds 3600] [--seed 1]
+"""
+import argparse
+import random
+import signal
+import sys
+import threading
+import time
+
+import harness
+from cluster_test import Cluster, nodes, six_nodes, slot_of
+from harness import Client, Error, wait_for
+
+TAGS = [f"{{t{i}}}" for i in range(12)]
+MOST = 2_000_000  # items, so that the memory is bounded
+REDIRECTED = ("MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "READONLY", "LOADING")
+
+
+class Writer(threading.Thread):
+    """Adds items to the filters and the set of each tag, one message for the three of them."""
+
+    def __init__(self, number, ports, stop):
+        super().__init__()
+        self.number, self.stop = number, stop
+        self.cluster = Cluster(ports)
+        self.acknowledged = {tag: [] for tag in TAGS}
+        self.trouble = None
+
+    def add(self, tag, items):
+        slot = slot_of(tag)
+        commands = [("BF.MADD", tag + "bf", *items), ("CF.INSERT", tag + "cf", "ITEMS", *items),
+                    ("SADD", tag + "set", *items)]
+        port = self.cluster.home.get(slot, self.cluster.ports[0])
+        try:
+            replies = self.cluster.at(port).many(commands)
+        except (OSError, ConnectionError):
+            self.cluster.drop(port)
+            self.cluster.home.pop(slot, None)
+            self.cluster.ports.append(self.cluster.ports.pop(0))
+            return False
+        for command, reply in zip(commands, replies):
+            if isinstance(reply, Error) and reply.split()[0] in REDIRECTED:
+                try:
+                    reply = self.cluster(*command, seconds=30)  # this one alone: the others are where they belong
+                except AssertionError:
+                    return False
+            if isinstance(reply, Error):
+                raise AssertionError(f"{command[0]} {command[1]}: {reply}")
+        return True
+
+    def run(self):
+        try:
+            count = 0
+            while not self.stop.is_set() and count < MOST:
+                for tag in TAGS:
+                    items = [f"{self.number}:{count + i}" for i in range(10)]
+                    if self.add(tag, items):
+                        self.acknowledged[tag] += items
+                count += 10
+        except Exception as why:  # told by the main thread
+            self.trouble = why
+
+
+class Chaos:
+    def __init__(self, servers, seed):
+        self.servers = servers
+        self.random = random.Random(seed)
+        self.done = {"kills": 0, "failovers": 0, "slots moved": 0}
+
+    def ask(self, port, *words):
+        client = Client(port, timeout=20)
+        try:
+            return client(*words)
+        finally:
+            client.close()
+
+    def table(self):
+        alive = next(p for p, s in self.servers.items() if s.process.poll() is None)
+        client = Client(alive, timeout=20)
+        try:
+            return nodes(client)
+        finally:
+            client.close()
+
+    def masters(self):
+        return {i: n for i, n in self.table().items() if "master" in n[1] and "fail" not in n[1] and n[3]}
+
+    def healthy(self):
+        """Every node sees three masters and three replicas, and each replica has what its master has."""
+        try:
+            for port in self.servers:
+                if b"cluster_state:ok" not in self.ask(port, "CLUSTER", "INFO"):
+                    return False
+                seen = nodes(client := Client(port, timeout=20))
+                client.close()
+                flags = [n[1] for n in seen.values()]
+                if any("fail" in f or "fail?" in f for f in flags) or sum("slave" in f for f in flags) != 3:
+                    return False
+            return all(self.ask(n[0], "WAIT", 1, 5000) >= 1 for n in self.masters().values())
+        except (OSError, ConnectionError):
+            return False
+
+    def wait_healthy(self):
+        assert wait_for(self.healthy, 240), self.table()
+
+    def kill(self):
+        victim = self.random.choice(sorted(self.masters().items()))[1][0]
+        self.servers[victim].stop(signal.SIGKILL)
+        assert wait_for(lambda: len({n[0] for n in self.masters().values()} - {victim}) == 3, 120), self.table()
+        self.servers[victim].start()
+        self.done["kills"] += 1
+
+    def fail_over(self):
+        replica = self.random.choice(sorted(n[0] for n in self.table().values() if "slave" in n[1]))
+        if self.ask(replica, "CLUSTER", "FAILOVER") == "OK":
+            assert wait_for(lambda: replica in {n[0] for n in self.masters().values()}, 60), self.table()
+            self.done["failovers"] += 1
+
+    def reshard(self):
+        slot = slot_of(self.random.choice(TAGS))
+        table = self.masters()
+        owner = next(i for i, n in table.items() if any(
+            int(s.split("-")[0]) <= slot <= int(s.split("-")[-1]) for s in n[3] if not s.startswith("[")))
+        target = self.random.choice(sorted(set(table) - {owner}))
+        a, b = table[owner][0], table[target][0]
+        assert self.ask(b, "CLUSTER", "SETSLOT", slot, "IMPORTING", owner) == "OK"
+        assert self.ask(a, "CLUSTER", "SETSLOT", slot, "MIGRATING", target) == "OK"
+        while keys := self.ask(a, "CLUSTER", "GETKEYSINSLOT", slot, 1):
+            assert self.ask(a, "MIGRATE", "127.0.0.1", b, "", 0, 20000, "KEYS", *keys) == "OK"
+        for port in (b, a, *(n[0] for i, n in table.items() if i not in (owner, target))):
+            self.ask(port, "CLUSTER", "SETSLOT", slot, "NODE", target)
+        self.done["slots moved"] += 1
+
+    def step(self):
+        self.random.choice([self.kill, self.fail_over, self.reshard])()
+        self.wait_healthy()
+
+
+def check(servers, writers):
+    cluster = Cluster(list(servers))
+    acknowledged = redis_lost = ours_lost = 0
+    for tag in TAGS:
+        kept = {item.decode() for item in cluster("SMEMBERS", tag + "set", seconds=120)}
+        items = [item for writer in writers for item in writer.acknowledged[tag]]
+        acknowledged += len(items)
+        redis_lost += sum(item not in kept for item in items)
+        there = [item for item in items if item in kept]
+        for first in range(0, len(there), 1000):
+            part = there[first:first + 1000]
+            for command, key in (("BF.MEXISTS", tag + "bf"), ("CF.MEXISTS", tag + "cf")):
+                answers = cluster(command, key, *part, seconds=120)
+                ours_lost += len(part) - sum(answers)
+    return acknowledged, redis_lost, ours_lost
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    if not harness.MODULE:
+        sys.exit("PERHAPS_REDIS_MODULE must name the module")
+    with six_nodes() as servers:
+        chaos = Chaos(servers, arguments.seed)
+        chaos.wait_healthy()
+        setup = Cluster(list(servers))
+        for tag in TAGS:
+            assert setup("BF.RESERVE", tag + "bf", 1e-6, 100_000) == "OK"
+            assert setup("CF.RESERVE", tag + "cf", 100_000) == "OK"
+        stop = threading.Event()
+        writers = [Writer(i, servers, stop) for i in range(2)]
+        for writer in writers:
+            writer.start()
+        deadline = time.monotonic() + arguments.seconds
+        try:
+            while True:
+                chaos.step()
+                if any(writer.trouble for writer in writers) or time.monotonic() > deadline:
+                    break
+        finally:
+            stop.set()
+            for writer in writers:
+                writer.join()
+        for writer in writers:
+            if writer.trouble:
+                raise writer.trouble
+        chaos.wait_healthy()
+        acknowledged, redis_lost, ours_lost = check(servers, writers)
+        table = chaos.table()
+        for port, flags, master, _ in table.values():
+            if "slave" in flags:
+                assert chaos.ask(port, "DEBUG", "DIGEST") == chaos.ask(table[master][0], "DEBUG", "DIGEST"), port
+        print(f"seed {arguments.seed}: {acknowledged} items acknowledged, {redis_lost} lost by Redis itself, "
+              f"{ours_lost} lost beyond that; " + ", ".join(f"{n} {what}" for what, n in chaos.done.items()))
+        assert acknowledged > 1000 and sum(chaos.done.values()) > 0
+        return 1 if ours_lost else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
