@@ -7,6 +7,7 @@ PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 CONTENDERS ?=
 BENCH_ARGS ?=
+SOAK_ARGS ?=
 # Two jobs a core would fit in memory, but the tests time nothing: one each.
 JOBS ?= $(shell nproc)
 export CTEST_PARALLEL_LEVEL = $(JOBS)
@@ -22,7 +23,7 @@ help:
 	@echo 'make test-valkey, make test-defrag  the suite of the Redis module on Valkey 8, on a Redis 8 that defragments'
 	@echo 'make bench-redis  what the Redis module costs, and what its batches gain'
 	@echo 'make bench-lsm  real databases with and without filters, reads counted      BENCH_ARGS=...'
-	@echo 'make soak     the long tests, and the library on other machines under qemu'
+	@echo 'make soak     the campaign of doc/reliability.md, about a day, resumable    SOAK_ARGS=--quick: ten minutes'
 	@echo 'make fuzz     every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
 	@echo 'make install  library, headers and tool under PREFIX=$(PREFIX), below DESTDIR'
 	@echo 'make deb      the Debian packages in build/deb, and what lintian says of them'
@@ -76,10 +77,8 @@ bench-lsm:
 	@build/release/perhaps bench lsm $(BENCH_ARGS)
 
 soak:
-	@scripts/setup soak
-	@cmake --preset soak >/dev/null
-	@cmake --build build/soak
-	@ctest --preset soak --parallel 1
+	@scripts/setup soak fuzz
+	@scripts/soak $(SOAK_ARGS)
 
 fuzz:
 	@scripts/setup fuzz

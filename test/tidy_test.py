@@ -199,10 +199,10 @@ def main():
         if "util" in parts or "utils" in parts or parts[-1] in ("common.h", "util.h", "utils.h", "helpers.h"):
             error(name, 1, "named after nothing: name it after the thing")
         data = path.read_bytes()
-        if parts[0] == "test" and len(parts) > 2 and parts[1] in ("golden", "corrupt"):
+        if len(parts) > 2 and parts[:2] in (("test", "golden"), ("test", "corrupt"), ("fuzz", "corpus")):
             continue  # bytes, not text
         if b"\0" in data:
-            error(name, 1, "binary file outside test/golden and test/corrupt")
+            error(name, 1, "binary file outside test/golden, test/corrupt and fuzz/corpus")
             continue
         lines = check_text(name, data)
         check_pipes(name, lines)

@@ -114,8 +114,8 @@ def scenarios():
     yield Scenario("push", ["push", "a", url], None, [bloom], key="key")
     yield Scenario("push over", ["push", "--replace", "a", url], None, [bloom, *before], key="key")
     yield Scenario("push line", ["push", "--replace", "a", url], None, [["build", "-o", "a", keys], *before], key="key")
-    yield Scenario("pull", ["pull", url, "t"], "t", [bloom, ["push", "--replace", "a", url], old], key="key")
-    yield Scenario("pull line", ["pull", url, "t"], "t",
+    yield Scenario("pull", ["pull", url, "-o", "t"], "t", [bloom, ["push", "--replace", "a", url], old], key="key")
+    yield Scenario("pull line", ["pull", url, "-o", "t"], "t",
                    [["build", "-o", "a", keys], ["push", "--replace", "a", url], old], key="key")
 
 
@@ -315,7 +315,12 @@ def main():
             if scenario.key and not server:
                 continue
             scenarios_run += 1
-            calls = runner.prepare(scenario)
+            try:
+                calls = runner.prepare(scenario)
+            except Fault as fault:
+                failures.append(f"{scenario.name}: {fault}")
+                print("FAILED ", failures[-1], flush=True)
+                continue
             kinds = [arguments.kind] if arguments.kind else KINDS if arguments.all is not None else FEW_KINDS
             for point in [arguments.point] if arguments.point else range(1, calls + 1):
                 for kind in kinds:
@@ -328,9 +333,6 @@ def main():
                         print("FAILED ", failures[-1], flush=True)
             if arguments.all is not None:
                 print(f"{scenario.name}: {calls} calls", flush=True)
-    except Fault as fault:
-        failures.append(f"{scenario.name}: {fault}")
-        print("FAILED ", failures[-1])
     finally:
         runner.close()
         if server:
