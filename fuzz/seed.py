@@ -1,10 +1,27 @@
-"""Seeds for format_fuzz: seed.py GOLDEN_FORMATS CORRUPT FOLDER
+"""Seeds for a fuzz target: seed.py TARGET FOLDER [--all]
 
-The smaller files that the systems themselves wrote, and the files named after their defect, each after three bytes that
-select the codec, its initial parameters or others, and the codec to convert to: itself, or another of its family.
+They are made of files that are in the tree already, or of a fixed stream of random numbers, so that they follow when a
+layout changes. --all: also the larger files, for the fuzzer; without it, a few hundred for a test that runs each once.
+
+  container  our golden files, and the damaged ones
+  format     files that other systems wrote, and those named after their defect, each after three bytes that select the
+             codec, its initial parameters or others, and the codec to convert to: itself, or another of its family
+  packed     every tag after random bytes of several lengths
+  redis      random commands
+  kernels    random choices and digests
 """
+import random
 import sys
 from pathlib import Path
+
+TEST = Path(__file__).resolve().parent.parent / "test"
+
+
+def container(everything):
+    for folder in ("golden/perhaps", "corrupt/perhaps"):
+        for path in sorted((TEST / folder).rglob("*")):
+            if path.is_file():
+                yield f"{path.parent.name}-{path.name}", path.read_bytes()
 
 
 def weight(codec, byte):
@@ -15,29 +32,59 @@ def weight(codec, byte):
     return value ^ value >> 15
 
 
-golden, corrupt, folder = map(Path, sys.argv[1:4])
-folder.mkdir(parents=True, exist_ok=True)
-codecs = sorted(p.name for p in corrupt.iterdir() if p.is_dir() and p.name != "perhaps")
-byte_of = {}
-for byte in range(256):
-    byte_of.setdefault(max(codecs, key=lambda codec: weight(codec, byte)), byte)
-assert sorted(byte_of) == codecs, f"no byte stands for {set(codecs) - set(byte_of)}"
+def format_(everything):
+    codecs = sorted(p.name for p in (TEST / "corrupt").iterdir() if p.is_dir() and p.name != "perhaps")
+    byte_of = {}
+    for byte in range(256):
+        byte_of.setdefault(max(codecs, key=lambda codec: weight(codec, byte)), byte)
+    assert sorted(byte_of) == codecs, f"no byte stands for {set(codecs) - set(byte_of)}"
+    taken = {}
+    suffixes = (".bin", ".ldb", ".sst", ".parquet", ".refused", ".invisible")
+    files = [p for folder in ("golden/formats", "corrupt") for p in (TEST / folder).rglob("*") if p.suffix in suffixes]
+    for path in sorted(files, key=lambda p: (p.stat().st_size, p)):
+        system = path.parent.name
+        family = [c for c in codecs if c == system or c.startswith(system + "-")]
+        if system == "xor_singleheader":
+            family = ["fuse8", "fuse16", "xor8", "xor16"]
+        data = path.read_bytes()
+        for codec in family if len(data) <= 16000 else []:
+            taken[codec] = taken.get(codec, 0) + 1
+            if not everything and taken[codec] > 12:
+                continue
+            for choice in (0, 255):
+                to = family[(family.index(codec) + choice) % len(family)]
+                yield f"{codec}-{path.name}-{choice}", bytes([byte_of[codec], choice, byte_of[to]]) + data
+    assert set(taken) == set(codecs), f"no file for {set(codecs) - set(taken)}"
 
-written = 0
-for path in [*golden.rglob("*"), *corrupt.rglob("*")]:
-    system = path.parent.name
-    family = [c for c in codecs if c == system or c.startswith(system + "-")]
-    if system == "xor_singleheader":
-        family = ["fuse8", "fuse16", "xor8", "xor16"]
-    if path.suffix not in (".bin", ".ldb", ".sst", ".parquet", ".refused", ".invisible") or not family:
-        continue
-    data = path.read_bytes()
-    if len(data) > 16000:
-        continue
-    for codec in family:
-        for choice in (0, 255):
-            to = family[(family.index(codec) + choice) % len(family)]
-            head = bytes([byte_of[codec], choice, byte_of[to]])
-            (folder / f"{codec}-{path.name}-{choice}").write_bytes(head + data)
-            written += 1
-assert written > 500, f"only {written} seeds from {golden} and {corrupt}"
+
+def packed(everything):
+    stream = random.Random(1)
+    for tag in range(256):
+        for size in (0, 2, 9, 40, 300):
+            yield f"{tag}-{size}", stream.randbytes(size) + bytes([tag])
+
+
+def numbers(sizes):
+    def made(everything):
+        stream = random.Random(2)
+        for i in range(2000 if everything else 300):
+            yield str(i), stream.randbytes(sizes[i % len(sizes)])
+    return made
+
+
+TARGETS = {"container": container, "format": format_, "packed": packed, "redis": numbers([30, 120, 500]),
+           "kernels": numbers([16, 32, 200, 1000])}
+
+
+def main():
+    target, folder = sys.argv[1].removesuffix("_fuzz"), Path(sys.argv[2])
+    folder.mkdir(parents=True, exist_ok=True)
+    count = 0
+    for name, data in TARGETS[target]("--all" in sys.argv):
+        (folder / name).write_bytes(data)
+        count += 1
+    if count < 10:
+        sys.exit(f"only {count} seeds for {target}")
+
+
+main()
