@@ -5,9 +5,8 @@
 //   byte 1    the values of its word and flag parameters
 //   byte 2    which codec the file is converted to
 //   the rest  the file
-// A file that opens is queried, described and converted. One codec per input: all of them at once took thirty times as
-// long and found the way into none. Seeds: the committed corpus, and the files that the systems themselves wrote
-// (fuzz/seed.py).
+// A file that opens is queried, described and converted. One codec per input, because all of them at once were slow.
+// Seeds: the files that the systems themselves wrote (fuzz/seed.py).
 #include <algorithm>
 #include <array>
 #include <cstdlib>
