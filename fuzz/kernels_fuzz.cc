@@ -56,7 +56,8 @@ void compare(const kernel::InstructionSet& row, typename L::Shape shape, const C
   const auto digest = [&](std::size_t i) { return integers ? hash(words[i]).word() : words[i]; };
 
   Table reference(shape.bytes(), choices.offset % 64);
-  for (std::size_t i = 0; i < inserted; ++i) L::insert(shape, reference.data(), digest(i));
+  for (std::size_t i = 0; i < inserted; ++i)
+    detail::insert_one<L, detail::isa::Portable>(shape, reference.data(), digest(i));
   Table table(shape.bytes(), choices.offset % 64);
   detail::Batch<> batch{.words = words.data(), .count = inserted, .ahead = ahead, .hash = integers ? &hash : nullptr};
   (row.*L::insert_kernel)(shape, table.data(), batch);

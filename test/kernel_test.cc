@@ -1,6 +1,9 @@
 // Promise: the batch kernels of every instruction set (src/kernel) equal the layout in its header bit
 // for bit, in answers and in tables, at any alignment, count and probe count, with and without prefetching. Would
 // notice: one wrong bit, one word written outside the table or past the answers, one that PERHAPS_ISA cannot select.
+#if defined(__x86_64__) || defined(__i386__)
+#define PERHAPS_AVX2_FORMS 1  // of detail/isa.h, whatever this file is compiled for
+#endif
 #include "kernel/instruction_set.h"
 
 #include <cstdlib>
@@ -179,6 +182,51 @@ void expect_single_equal(typename L::Shape shape) {
   }
   EXPECT_GE(perhaps, digests.size() / 8);
   EXPECT_LT(perhaps, digests.size());
+}
+
+// One form of the single lookups and inserts, at any alignment.
+template <class L, class Isa>
+void expect_form_equal(typename L::Shape shape) {
+  const auto digests = some_digests(17, 700);
+  for (const std::size_t misaligned : {0, 1, 32, 63}) {
+    Guarded table(shape.bytes(), misaligned);
+    Guarded reference(shape.bytes(), misaligned);
+    std::size_t added = 0;
+    for (std::size_t i = 0; i < digests.size(); ++i) {
+      const bool there = covers(shape, reference.table(), digests[i]);
+      ASSERT_EQ(L::template may_contain<Isa>(shape, table.table().data(), digests[i]), there) << "key " << i;
+      if (i % 3 != 0) continue;
+      added += !there;
+      ASSERT_EQ(L::template insert<Isa>(shape, table.table().data(), digests[i]),
+                there ? Inserted::present : Inserted::added)
+          << "key " << i;
+      set_all(shape, reference.table(), digests[i]);
+      ASSERT_TRUE(same_bytes(table.table(), reference.table())) << "key " << i;
+    }
+    ASSERT_TRUE(table.guards_are_whole());
+    ASSERT_GT(added, 10u);
+    ASSERT_LT(added, digests.size() / 3) << "no insert was told that its key is present";
+  }
+}
+template <class Isa>
+void expect_forms_equal(const char* form) {
+  SCOPED_TRACE(form);
+  for (std::uint32_t probes = 1; probes <= LineShape::kMaxProbes; ++probes) {
+    SCOPED_TRACE(std::to_string(probes) + " probes");
+    ASSERT_NO_FATAL_FAILURE((expect_form_equal<LineLayout, Isa>({.lines = 3, .probes = probes})));
+  }
+  expect_form_equal<BlockLayout, Isa>({.blocks = 5});
+}
+
+TEST(Kernel, SingleFormsOfEveryInstructionSetEqualTheLayout) {
+  expect_forms_equal<detail::isa::Portable>("portable");
+  expect_forms_equal<detail::isa::Here>("as this file is compiled");
+#if defined(__SSE2__)
+  expect_forms_equal<detail::isa::Sse2>("SSE2");
+#endif
+#if defined(PERHAPS_AVX2_FORMS)
+  if (__builtin_cpu_supports("avx2")) expect_forms_equal<detail::isa::Avx2Eight>("AVX2");
+#endif
 }
 
 TEST(Kernel, SingleLookupsEqualTheLayout) {

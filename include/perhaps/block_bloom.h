@@ -46,8 +46,8 @@ struct BlockLayout {
   template <class Isa>
   static bool may_contain(BlockShape shape, const std::byte* table, std::uint64_t h) noexcept {
     const std::byte* block = table + block_of(shape, h) * kBlockBytes;
-    if constexpr (requires { Isa::block_covers(block, 0, kSalt.data()); }) {
-      return Isa::block_covers(block, static_cast<std::uint32_t>(h), kSalt.data());
+    if constexpr (!std::same_as<Isa, detail::isa::Portable>) {
+      return Isa::block_covers(block, static_cast<std::uint32_t>(h));
     } else {
       std::uint32_t missing = 0;
       for (std::size_t i = 0; i < 8; ++i) missing |= mask_of(h, i) & ~detail::load<std::uint32_t>(block + 4 * i);
@@ -55,10 +55,15 @@ struct BlockLayout {
     }
   }
 
+  template <class Isa = detail::isa::Here>
   static Inserted insert(BlockShape shape, std::byte* table, std::uint64_t h) noexcept {
     std::byte* block = table + block_of(shape, h) * kBlockBytes;
     bool changed = false;
-    for (std::size_t i = 0; i < 8; ++i) changed |= detail::set_bits(block + 4 * i, mask_of(h, i));
+    if constexpr (!std::same_as<Isa, detail::isa::Portable>) {
+      changed = Isa::block_insert(block, static_cast<std::uint32_t>(h));
+    } else {
+      for (std::size_t i = 0; i < 8; ++i) changed |= detail::set_bits(block + 4 * i, mask_of(h, i));
+    }
     return changed ? Inserted::added : Inserted::present;
   }
 

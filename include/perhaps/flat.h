@@ -224,9 +224,10 @@ class FlatSpan : public FlatProbes<L, H> {
   }
 
   // `present`: the key looked present before.
-  Inserted insert(digest d) noexcept {
+  template <class Isa = detail::isa::Here>
+  [[gnu::always_inline]] Inserted insert(digest d) noexcept {
     d.check(this->hasher_);
-    return L::insert(this->shape_, table(), d.word());
+    return detail::insert_one<L, Isa>(this->shape_, table(), d.word());
   }
   void insert(std::span<const digest> many) noexcept requires(!FillingLayout<L>) {
     insert(many, detail::far_away(this->byte_size()));
@@ -236,9 +237,9 @@ class FlatSpan : public FlatProbes<L, H> {
     return insert(many, detail::far_away(this->byte_size()));
   }
 
-  template <Key K>
-  Inserted insert(const K& key) noexcept {
-    return insert(digest_of(this->hasher_, key));
+  template <Key K, class Isa = detail::isa::Here>
+  [[gnu::always_inline]] Inserted insert(const K& key) noexcept {
+    return insert<Isa>(digest_of(this->hasher_, key));
   }
   template <ColumnKey K>
   void insert(std::span<K> keys) noexcept requires(!FillingLayout<L>) {
@@ -426,10 +427,11 @@ class Flat : public FlatProbes<L, H> {
   = delete;
 
   // As a span's.
-  Inserted insert(digest d) noexcept {
+  template <class Isa = detail::isa::Here>
+  [[gnu::always_inline]] Inserted insert(digest d) noexcept {
     if (moved_from()) [[unlikely]]
       return Inserted::present;
-    return span().insert(d);
+    return span().template insert<Isa>(d);
   }
   void insert(std::span<const digest> many) noexcept requires(!FillingLayout<L>) {
     if (!moved_from()) span().insert(many);
@@ -437,9 +439,9 @@ class Flat : public FlatProbes<L, H> {
   [[nodiscard]] std::size_t insert(std::span<const digest> many) noexcept requires FillingLayout<L> {
     return moved_from() ? many.size() : span().insert(many);
   }
-  template <Key K>
-  Inserted insert(const K& key) noexcept {
-    return insert(digest_of(this->hasher_, key));
+  template <Key K, class Isa = detail::isa::Here>
+  [[gnu::always_inline]] Inserted insert(const K& key) noexcept {
+    return insert<Isa>(digest_of(this->hasher_, key));
   }
   template <ColumnKey K>
   void insert(std::span<K> keys) noexcept requires(!FillingLayout<L>) {

@@ -38,8 +38,6 @@ struct LineLayout {
 
   // Eight odd numbers, chosen by the authors of the Parquet format for their split blocks.
   static constexpr std::array<std::uint32_t, 8> kSalt = detail::kBlockSalt;
-  static constexpr std::uint32_t kStart = 0x9e3779b1u;
-  static constexpr std::uint64_t kSecondRound = 0xe7037ed1a0b428dbu;
 
   // Which line has all bits of a key.
   static std::uint64_t line_of(LineShape shape, std::uint64_t h) noexcept { return detail::scale(h, shape.lines); }
@@ -49,66 +47,50 @@ struct LineLayout {
 
   static constexpr FoldUnits<LineShape> fold_units() noexcept { return {&LineShape::lines, "lines", 8 * kLineBytes}; }
 
-  // Where a round that is not whole begins.
-  static std::uint32_t start_of(std::uint64_t h) noexcept { return static_cast<std::uint32_t>(h) * kStart >> 29; }
-  static std::uint32_t second_round_of(std::uint64_t h) noexcept {
-    return static_cast<std::uint32_t>(h * kSecondRound >> 32);
-  }
+  // Where a round that is not whole begins, and what the second round multiplies.
+  static std::uint32_t start_of(std::uint64_t h) noexcept { return detail::isa::LinePart{h, 0}.start(); }
+  static std::uint32_t second_round_of(std::uint64_t h) noexcept { return detail::isa::LinePart{h, 0}.second(); }
 
   // The reference: the bits of a key, word by word.
   static std::array<std::uint32_t, 16> mask_of(LineShape shape, std::uint64_t h) noexcept {
     std::array<std::uint32_t, 16> mask{};
-    std::uint32_t x = static_cast<std::uint32_t>(h);
-    const std::uint32_t start = start_of(h);
-    for (std::uint32_t i = 0; i < shape.probes; ++i) {
-      if (i == 8) x = second_round_of(h);
-      const std::uint32_t lane = (start + i) % 8;
-      const std::uint32_t p = x * kSalt[lane] >> 26;
-      mask[lane + 8 * (p & 1)] |= std::uint32_t{1} << (p >> 1);
-    }
+    for_each_probe(shape, h, [&](std::uint32_t word, std::uint32_t bit) { mask[word] |= std::uint32_t{1} << bit; });
     return mask;
   }
 
   template <class Isa>
   static bool may_contain(LineShape shape, const std::byte* table, std::uint64_t h) noexcept {
     const std::byte* line = table + line_of(shape, h) * kLineBytes;
-    if (shape.probes == 8) {
-      if constexpr (requires { Isa::line_covers(line, 0, kSalt.data()); }) {
-        return Isa::line_covers(line, static_cast<std::uint32_t>(h), kSalt.data());
-      } else {
-        std::uint32_t all = 1;
-        for (std::uint32_t lane = 0; lane < 8; ++lane) {
-          const std::uint32_t p = static_cast<std::uint32_t>(h) * kSalt[lane] >> 26;
-          all &= detail::load<std::uint32_t>(line + 4 * (lane + 8 * (p & 1))) >> (p >> 1);
-        }
-        return all != 0;
-      }
+    if constexpr (std::same_as<Isa, detail::isa::Portable>) {
+      return covers(shape, line, h, detail::load<std::uint32_t>);
+    } else if (shape.probes == 8) {
+      return Isa::line_covers(line, static_cast<std::uint32_t>(h));
+    } else {
+      return Isa::line_covers(line, detail::isa::LinePart{h, shape.probes});
     }
-    return covers_part<Isa>(shape, line, h);
   }
 
+  template <class Isa = detail::isa::Here>
   static Inserted insert(LineShape shape, std::byte* table, std::uint64_t h) noexcept {
     std::byte* line = table + line_of(shape, h) * kLineBytes;
-    const auto mask = mask_of(shape, h);
     bool changed = false;
-    for (std::size_t i = 0; i < 16; ++i) changed |= detail::set_bits(line + 4 * i, mask[i]);
+    if constexpr (std::same_as<Isa, detail::isa::Portable>) {
+      changed = set(shape, line, h, detail::set_bits<std::uint32_t>);
+    } else if (shape.probes == 8) {
+      changed = Isa::line_insert(line, static_cast<std::uint32_t>(h));
+    } else {
+      changed = Isa::line_insert(line, detail::isa::LinePart{h, shape.probes});
+    }
     return changed ? Inserted::added : Inserted::present;
   }
 
   static bool may_contain_shared(LineShape shape, const std::byte* table, std::uint64_t h) noexcept {
-    const std::byte* line = table + line_of(shape, h) * kLineBytes;
-    const auto mask = mask_of(shape, h);
-    std::uint32_t missing = 0;
-    for (std::size_t i = 0; i < 16; ++i) missing |= mask[i] & ~detail::load_shared<std::uint32_t>(line + 4 * i);
-    return missing == 0;
+    return covers(shape, table + line_of(shape, h) * kLineBytes, h, detail::load_shared<std::uint32_t>);
   }
-
   static Inserted insert_shared(LineShape shape, std::byte* table, std::uint64_t h) noexcept {
-    std::byte* line = table + line_of(shape, h) * kLineBytes;
-    const auto mask = mask_of(shape, h);
-    bool changed = false;
-    for (std::size_t i = 0; i < 16; ++i) changed |= detail::set_bits_shared(line + 4 * i, mask[i]);
-    return changed ? Inserted::added : Inserted::present;
+    return set(shape, table + line_of(shape, h) * kLineBytes, h, detail::set_bits_shared<std::uint32_t>)
+               ? Inserted::added
+               : Inserted::present;
   }
 
   static void prefetch(LineShape shape, const std::byte* table, std::uint64_t h) noexcept {
@@ -116,13 +98,31 @@ struct LineLayout {
   }
 
  private:
-  // Any number of probes. Out of line, so that a loop around the common case stays small.
-  template <class Isa>
-  [[gnu::noinline]] static bool covers_part(LineShape shape, const std::byte* line, std::uint64_t h) noexcept {
-    const auto mask = mask_of(shape, h);
-    std::uint32_t missing = 0;
-    for (std::size_t i = 0; i < 16; ++i) missing |= mask[i] & ~detail::load<std::uint32_t>(line + 4 * i);
-    return missing == 0;
+  // One probe after the other: calls use(word, bit).
+  template <class Use>
+  PERHAPS_INLINE static void for_each_probe(LineShape shape, std::uint64_t h, Use use) noexcept {
+    std::uint32_t x = static_cast<std::uint32_t>(h);
+    const std::uint32_t start = start_of(h);
+    for (std::uint32_t i = 0; i < shape.probes; ++i) {
+      if (i == 8) x = second_round_of(h);
+      const std::uint32_t lane = (start + i) % 8;
+      const std::uint32_t p = x * kSalt[lane] >> 26;
+      use(lane + 8 * (p & 1), p >> 1);
+    }
+  }
+  template <class Load>
+  PERHAPS_INLINE static bool covers(LineShape shape, const std::byte* line, std::uint64_t h, Load load) noexcept {
+    std::uint32_t all = 1;
+    for_each_probe(shape, h, [&](std::uint32_t word, std::uint32_t bit) { all &= load(line + 4 * word) >> bit; });
+    return all != 0;
+  }
+  template <class Set>
+  PERHAPS_INLINE static bool set(LineShape shape, std::byte* line, std::uint64_t h, Set set_bits) noexcept {
+    bool changed = false;
+    for_each_probe(shape, h, [&](std::uint32_t word, std::uint32_t bit) {
+      changed |= set_bits(line + 4 * word, std::uint32_t{1} << bit);
+    });
+    return changed;
   }
 };
 

@@ -277,6 +277,16 @@ PERHAPS_INLINE std::size_t insert_until_full(const Batch<Word>& batch, Place pla
   return inserted;
 }
 
+// One key, by the form for `Isa` if the layout has several.
+template <class L, class Isa>
+PERHAPS_INLINE Inserted insert_one(const typename L::Shape& shape, std::byte* table, typename L::word h) noexcept {
+  if constexpr (requires { L::template insert<Isa>(shape, table, h); }) {
+    return L::template insert<Isa>(shape, table, h);
+  } else {
+    return L::insert(shape, table, h);
+  }
+}
+
 // A layout by its own inlined probes. Its prefetch finds the place again; this is the reference, and what foreign
 // layouts use. Sixteen keys ahead: they read several lines each.
 template <class L, std::size_t kTurn = 16>
@@ -294,7 +304,7 @@ std::size_t insert_by_key(const typename L::Shape& shape, std::byte* table,
   using Word = typename L::word;
   const auto place = [](Word h) { return h; };
   const auto ask = [=](Word h) { L::prefetch(shape, table, h); };
-  const auto insert = [=](Word, Word h) { return L::insert(shape, table, h); };
+  const auto insert = [=](Word, Word h) { return insert_one<L, isa::Portable>(shape, table, h); };
   if constexpr (requires { requires L::fills_up; }) return insert_until_full<kTurn, Inlined>(batch, place, ask, insert);
   return insert_keys<kTurn, Inlined>(
       batch, shape.bytes(), Steps{place, ask, [=](Word where, Word h) { static_cast<void>(insert(where, h)); }});

@@ -1,7 +1,10 @@
-// The one place that depends on what the *including* file is compiled for. Batch calls are dispatched at run time; a
-// single lookup is inlined (a call through a pointer measured 1.4 to 1.7 times the inlined probe), so it can only use
-// what the compiler was told it may use: -mavx2 or -march=... gives the AVX2 form, anything else the portable
-// reference. The ribbon has a form for SSE2, too, which every x86-64 has.
+// The one place that depends on what the *including* file is compiled for. Batch calls are dispatched at run time as a
+// whole. Single lookups and inserts use what the compiler was told it may use: with -mavx2 or -march=... the AVX2 form
+// is inlined. Other x86 builds test the flag that the compiler's start-up code keeps (one load and a branch that is
+// always predicted) and call the AVX2 form in the library, or inline that for SSE2. A lookup by that call measured 3.1
+// and 6.2 ns at 1e5 and 1e6 keys, SSE2 inlined 4.3 and 7.0, AVX2 inlined 2.2 and 3.4, the portable form 12 and 28.
+// (AVX2 functions in this header would do as well, but <immintrin.h> doubles the time to compile it.) arm64 inlines
+// NEON. All others use the portable reference.
 //
 // `Here` is a template argument of every inline probe, so that a probe compiled for AVX2 and one that is not are
 // different functions to the linker. That holds for probes. Any other inline function, std::vector's as well, may carry
@@ -11,12 +14,16 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "perhaps/detail/config.h"
+#include "perhaps/detail/bits.h"
 
-#if defined(__AVX2__)
+// The library and the tests define PERHAPS_AVX2_FORMS to have the AVX2 functions without -mavx2.
+#if defined(__AVX2__) || defined(PERHAPS_AVX2_FORMS)
 #include <immintrin.h>
 #elif defined(__SSE2__)
 #include <emmintrin.h>
+#elif defined(__aarch64__) && defined(__ARM_NEON) && !defined(__ARM_BIG_ENDIAN)
+#include <arm_neon.h>
+#define PERHAPS_NEON 1
 #endif
 
 namespace perhaps::detail::isa {
@@ -72,25 +79,175 @@ template <class Parities>
   return all;
 }
 
+// A key of the line filter with any number of probes, 1 to 16 (line_bloom.h).
+struct LinePart {
+  std::uint64_t digest;
+  std::uint32_t probes;
+
+  // The numbers that the two rounds multiply, and the lane that a part of a round begins at.
+  constexpr std::uint32_t first() const noexcept { return static_cast<std::uint32_t>(digest); }
+  constexpr std::uint32_t second() const noexcept {
+    return static_cast<std::uint32_t>(digest * 0xe7037ed1a0b428dbu >> 32);
+  }
+  constexpr std::uint32_t start() const noexcept { return first() * 0x9e3779b1u >> 29; }
+};
+
+#if defined(__x86_64__) || defined(__i386__)
+// As those of OfEight, below.  REQUIRES: this machine has AVX2
+PERHAPS_API bool avx2_line_covers(const std::byte* line, std::uint32_t x) noexcept;
+PERHAPS_API bool avx2_line_covers(const std::byte* line, LinePart part) noexcept;
+PERHAPS_API bool avx2_line_insert(std::byte* line, std::uint32_t x) noexcept;
+PERHAPS_API bool avx2_line_insert(std::byte* line, LinePart part) noexcept;
+PERHAPS_API bool avx2_block_covers(const std::byte* block, std::uint32_t x) noexcept;
+PERHAPS_API bool avx2_block_insert(std::byte* block, std::uint32_t x) noexcept;
+#endif
+
+// The steps of the line and the block filter on eight words of 32 bits: half a line, or a block. `V` has the operations
+// of one instruction set.
+//   line_covers, block_covers    are all bits of the key set?
+//   line_insert, block_insert    set them; true if any of them was 0
+// `x`: eight probes, the common case.
+template <class V>
+struct OfEight {
+  PERHAPS_INLINE static bool line_covers(const std::byte* line, std::uint32_t x) noexcept {
+    const auto product = V::products(x);
+    return V::none(V::clear(V::choose(V::is_odd(product), V::load(line + 32), V::load(line)), V::bits(product)));
+  }
+  PERHAPS_INLINE static bool line_covers(const std::byte* line, LinePart part) noexcept {
+    const Halves bits = halves(part);
+    return V::none(V::either(V::clear(V::load(line), bits.even), V::clear(V::load(line + 32), bits.odd)));
+  }
+  PERHAPS_INLINE static bool block_covers(const std::byte* block, std::uint32_t x) noexcept {
+    return V::none(V::clear(V::load(block), V::bits(V::products(x))));
+  }
+  PERHAPS_INLINE static bool line_insert(std::byte* line, std::uint32_t x) noexcept {
+    const auto product = V::products(x);
+    return set(line, halves(product, V::bits(product)));
+  }
+  PERHAPS_INLINE static bool line_insert(std::byte* line, LinePart part) noexcept { return set(line, halves(part)); }
+  PERHAPS_INLINE static bool block_insert(std::byte* block, std::uint32_t x) noexcept {
+    const auto bits = V::bits(V::products(x));
+    const auto before = V::load(block);
+    V::store(block, V::either(before, bits));
+    return !V::none(V::clear(before, bits));
+  }
+
+ private:
+  using Eight = typename V::Eight;
+  struct Halves {
+    Eight even;
+    Eight odd;
+  };
+  PERHAPS_INLINE static Halves halves(Eight product, Eight bits) noexcept {
+    const Eight is_odd = V::is_odd(product);
+    return {V::clear(is_odd, bits), V::both(is_odd, bits)};
+  }
+  PERHAPS_INLINE static Halves halves(LinePart part) noexcept {
+    const auto round = [=](std::uint32_t x, std::uint32_t probes) __attribute__((always_inline)) {
+      const auto product = V::products(x);
+      return halves(product, V::both(V::bits(product), V::probed(part.start(), probes)));
+    };
+    const Halves first = round(part.first(), part.probes);
+    if (part.probes <= 8) return first;
+    const Halves second = round(part.second(), part.probes - 8);
+    return {V::either(first.even, second.even), V::either(first.odd, second.odd)};
+  }
+  PERHAPS_INLINE static bool set(std::byte* line, Halves bits) noexcept {
+    const auto even = V::load(line);
+    const auto odd = V::load(line + 32);
+    V::store(line, V::either(even, bits.even));
+    V::store(line + 32, V::either(odd, bits.odd));
+    return !V::none(V::either(V::clear(even, bits.even), V::clear(odd, bits.odd)));
+  }
+};
+
+#if defined(__AVX2__) || defined(PERHAPS_AVX2_FORMS)
+// The same for AVX2, by itself: a template cannot be compiled for another instruction set than its file, and the
+// library compiles these for everyone (src/kernel/single.cc). Files compiled for AVX2 inline them.
 #if defined(__AVX2__)
-struct Avx2 {
-  // With p = x * salt_j >> 26: is bit p / 2 of word j (p even) or word j + 8 (p odd) of the line set, for all j?
-  static bool line_covers(const std::byte* line, std::uint32_t x, const std::uint32_t* salt) noexcept {
-    const auto* halves = reinterpret_cast<const __m256*>(line);
-    const __m256i product = products(x, salt);
-    const __m256i odd = _mm256_slli_epi32(product, 5);  // the lowest bit of p becomes the sign
-    const __m256 words =
-        _mm256_blendv_ps(_mm256_loadu_ps(reinterpret_cast<const float*>(halves)),
-                         _mm256_loadu_ps(reinterpret_cast<const float*>(halves + 1)), _mm256_castsi256_ps(odd));
-    return _mm256_testc_si256(_mm256_castps_si256(words), top_five(product)) != 0;
+#define PERHAPS_AVX2 [[gnu::always_inline]] static
+#else
+#define PERHAPS_AVX2 [[gnu::target("avx2")]] static
+#endif
+#define PERHAPS_AVX2_PART [[gnu::target("avx2"), gnu::always_inline]] static
+struct Avx2Eight {
+  PERHAPS_AVX2 bool line_covers(const std::byte* line, std::uint32_t x) noexcept {
+    const __m256i product = products(x);
+    // The sixth bit from the top becomes the sign, which chooses one of a lane's two words.
+    const __m256i words = choose(_mm256_slli_epi32(product, 5), load(line + 32), load(line));
+    return _mm256_testc_si256(words, bits(product)) != 0;
+  }
+  PERHAPS_AVX2 bool line_covers(const std::byte* line, LinePart part) noexcept {
+    const Halves want = halves(part);
+    return (_mm256_testc_si256(load(line), want.even) & _mm256_testc_si256(load(line + 32), want.odd)) != 0;
+  }
+  PERHAPS_AVX2 bool block_covers(const std::byte* block, std::uint32_t x) noexcept {
+    return _mm256_testc_si256(load(block), bits(products(x))) != 0;
+  }
+  PERHAPS_AVX2 bool line_insert(std::byte* line, std::uint32_t x) noexcept {
+    const __m256i product = products(x);
+    return set(line, halves(product, bits(product)));
+  }
+  PERHAPS_AVX2 bool line_insert(std::byte* line, LinePart part) noexcept { return set(line, halves(part)); }
+  PERHAPS_AVX2 bool block_insert(std::byte* block, std::uint32_t x) noexcept {
+    const __m256i want = bits(products(x));
+    const __m256i before = load(block);
+    store(block, _mm256_or_si256(before, want));
+    return _mm256_testc_si256(before, want) == 0;
   }
 
-  // Are all bits of eight 32-bit lane masks, 1 << (x * salt_i >> 27), set in the 32-byte block?
-  static bool block_covers(const std::byte* block, std::uint32_t x, const std::uint32_t* salt) noexcept {
-    const __m256i have = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block));
-    return _mm256_testc_si256(have, top_five(products(x, salt))) != 0;
+ private:
+  struct Halves {
+    __m256i even;
+    __m256i odd;
+  };
+  PERHAPS_AVX2_PART __m256i load(const std::byte* at) noexcept {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
   }
+  PERHAPS_AVX2_PART void store(std::byte* at, __m256i words) noexcept {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(at), words);
+  }
+  PERHAPS_AVX2_PART __m256i all(std::uint32_t x) noexcept { return _mm256_set1_epi32(static_cast<int>(x)); }
+  PERHAPS_AVX2_PART __m256i choose(__m256i by_sign, __m256i yes, __m256i no) noexcept {
+    return _mm256_castps_si256(
+        _mm256_blendv_ps(_mm256_castsi256_ps(no), _mm256_castsi256_ps(yes), _mm256_castsi256_ps(by_sign)));
+  }
+  PERHAPS_AVX2_PART __m256i products(std::uint32_t x) noexcept {
+    return _mm256_mullo_epi32(all(x), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kBlockSalt.data())));
+  }
+  PERHAPS_AVX2_PART __m256i bits(__m256i product) noexcept {
+    return _mm256_sllv_epi32(all(1), _mm256_srli_epi32(product, 27));
+  }
+  PERHAPS_AVX2_PART __m256i probed(std::uint32_t start, std::uint32_t probes) noexcept {
+    const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    return _mm256_cmpgt_epi32(all(probes), _mm256_and_si256(_mm256_sub_epi32(lane, all(start)), all(7)));
+  }
+  PERHAPS_AVX2_PART Halves halves(__m256i product, __m256i want) noexcept {
+    const __m256i is_odd = _mm256_srai_epi32(_mm256_slli_epi32(product, 5), 31);
+    return {_mm256_andnot_si256(is_odd, want), _mm256_and_si256(is_odd, want)};
+  }
+  PERHAPS_AVX2_PART Halves halves(LinePart part) noexcept {
+    __m256i product = products(part.first());
+    const Halves first = halves(product, _mm256_and_si256(bits(product), probed(part.start(), part.probes)));
+    if (part.probes <= 8) return first;
+    product = products(part.second());
+    const Halves second = halves(product, _mm256_and_si256(bits(product), probed(part.start(), part.probes - 8)));
+    return {_mm256_or_si256(first.even, second.even), _mm256_or_si256(first.odd, second.odd)};
+  }
+  PERHAPS_AVX2_PART bool set(std::byte* line, Halves want) noexcept {
+    const __m256i even = load(line);
+    const __m256i odd = load(line + 32);
+    store(line, _mm256_or_si256(even, want.even));
+    store(line + 32, _mm256_or_si256(odd, want.odd));
+    return (_mm256_testc_si256(even, want.even) & _mm256_testc_si256(odd, want.odd)) == 0;
+  }
+};
+#undef PERHAPS_AVX2
+#undef PERHAPS_AVX2_PART
+#endif
 
+#if defined(__AVX2__)
+struct Avx2 : Avx2Eight {
   // Are the dot products of `low` with the block's columns and of `high` with those of the next, added up, the bits of
   // the fingerprint?  REQUIRES: width >= 4
   [[gnu::always_inline]] static bool ribbon_equals(const std::byte* block, const std::byte* next, std::uint32_t width,
@@ -130,17 +287,74 @@ struct Avx2 {
     return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(sum)));
 #endif
   }
-  static __m256i products(std::uint32_t x, const std::uint32_t* salt) noexcept {
-    return _mm256_mullo_epi32(_mm256_set1_epi32(static_cast<int>(x)),
-                              _mm256_loadu_si256(reinterpret_cast<const __m256i*>(salt)));
+};
+#endif
+
+#if defined(__SSE2__)
+struct Sse2Eight {
+  struct Eight {
+    __m128i low;
+    __m128i high;
+  };
+  PERHAPS_INLINE static Eight load(const std::byte* at) noexcept {
+    return {_mm_loadu_si128(reinterpret_cast<const __m128i*>(at)),
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(at + 16))};
   }
-  static __m256i top_five(__m256i product) noexcept {
-    return _mm256_sllv_epi32(_mm256_set1_epi32(1), _mm256_srli_epi32(product, 27));
+  PERHAPS_INLINE static void store(std::byte* at, Eight words) noexcept {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(at), words.low);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(at + 16), words.high);
+  }
+  PERHAPS_INLINE static Eight both(Eight a, Eight b) noexcept {
+    return {_mm_and_si128(a.low, b.low), _mm_and_si128(a.high, b.high)};
+  }
+  PERHAPS_INLINE static Eight either(Eight a, Eight b) noexcept {
+    return {_mm_or_si128(a.low, b.low), _mm_or_si128(a.high, b.high)};
+  }
+  // b without the bits of a
+  PERHAPS_INLINE static Eight clear(Eight a, Eight b) noexcept {
+    return {_mm_andnot_si128(a.low, b.low), _mm_andnot_si128(a.high, b.high)};
+  }
+  PERHAPS_INLINE static bool none(Eight a) noexcept {
+    return _mm_movemask_epi8(_mm_cmpeq_epi32(_mm_or_si128(a.low, a.high), _mm_setzero_si128())) == 0xffff;
+  }
+  // There is no multiplication of four words, only of two: with the salts two by two, and the low halves of two pairs
+  // of products gathered.
+  PERHAPS_INLINE static Eight products(std::uint32_t x) noexcept {
+    const __m128i factor = _mm_set1_epi32(static_cast<int>(x));
+    const auto two = [=](std::size_t at) __attribute__((always_inline)) {
+      return _mm_castsi128_ps(_mm_mul_epu32(factor, _mm_set_epi64x(kBlockSalt[at + 1], kBlockSalt[at])));
+    };
+    return {_mm_castps_si128(_mm_shuffle_ps(two(0), two(2), 0x88)),
+            _mm_castps_si128(_mm_shuffle_ps(two(4), two(6), 0x88))};
+  }
+  // The bit that the top five bits of each product name. There is no shift by a number for each word: 2^n is the
+  // floating-point number of exponent n, turned into an integer. 2^31 is out of range, which gives 0x80000000: right.
+  PERHAPS_INLINE static Eight bits(Eight product) noexcept {
+    const auto power = [](__m128i of) __attribute__((always_inline)) {
+      const __m128i exponent = _mm_and_si128(_mm_srli_epi32(of, 4), _mm_set1_epi32(31 << 23));
+      return _mm_cvttps_epi32(_mm_castsi128_ps(_mm_add_epi32(exponent, _mm_set1_epi32(127 << 23))));
+    };
+    return {power(product.low), power(product.high)};
+  }
+  // All ones where the sixth bit from the top is set: the second of a lane's two words.
+  PERHAPS_INLINE static Eight is_odd(Eight product) noexcept {
+    return {_mm_srai_epi32(_mm_slli_epi32(product.low, 5), 31), _mm_srai_epi32(_mm_slli_epi32(product.high, 5), 31)};
+  }
+  PERHAPS_INLINE static Eight choose(Eight mask, Eight yes, Eight no) noexcept {
+    return either(both(mask, yes), clear(mask, no));
+  }
+  // All ones in the lanes of a round of `probes` that begins at lane `start`.
+  PERHAPS_INLINE static Eight probed(std::uint32_t start, std::uint32_t probes) noexcept {
+    const auto four = [=](__m128i lane) __attribute__((always_inline)) {
+      const __m128i turn =
+          _mm_and_si128(_mm_sub_epi32(lane, _mm_set1_epi32(static_cast<int>(start))), _mm_set1_epi32(7));
+      return _mm_cmpgt_epi32(_mm_set1_epi32(static_cast<int>(probes)), turn);
+    };
+    return {four(_mm_setr_epi32(0, 1, 2, 3)), four(_mm_setr_epi32(4, 5, 6, 7))};
   }
 };
-using Here = Avx2;
-#elif defined(__SSE2__)
-struct Sse2 {
+
+struct Sse2 : OfEight<Sse2Eight> {
   // As that of Avx2.
   [[gnu::always_inline]] static bool ribbon_equals(const std::byte* block, const std::byte* next, std::uint32_t width,
                                                    std::uint64_t low, std::uint64_t high,
@@ -170,7 +384,83 @@ struct Sse2 {
         });
   }
 };
-using Here = Sse2;
+#endif
+
+#if defined(PERHAPS_NEON)
+struct NeonEight {
+  struct Eight {
+    uint32x4_t low;
+    uint32x4_t high;
+  };
+  PERHAPS_INLINE static Eight load(const std::byte* at) noexcept {
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(at);
+    return {vreinterpretq_u32_u8(vld1q_u8(bytes)), vreinterpretq_u32_u8(vld1q_u8(bytes + 16))};
+  }
+  PERHAPS_INLINE static void store(std::byte* at, Eight words) noexcept {
+    auto* bytes = reinterpret_cast<std::uint8_t*>(at);
+    vst1q_u8(bytes, vreinterpretq_u8_u32(words.low));
+    vst1q_u8(bytes + 16, vreinterpretq_u8_u32(words.high));
+  }
+  PERHAPS_INLINE static Eight both(Eight a, Eight b) noexcept {
+    return {vandq_u32(a.low, b.low), vandq_u32(a.high, b.high)};
+  }
+  PERHAPS_INLINE static Eight either(Eight a, Eight b) noexcept {
+    return {vorrq_u32(a.low, b.low), vorrq_u32(a.high, b.high)};
+  }
+  PERHAPS_INLINE static Eight clear(Eight a, Eight b) noexcept {
+    return {vbicq_u32(b.low, a.low), vbicq_u32(b.high, a.high)};
+  }
+  PERHAPS_INLINE static bool none(Eight a) noexcept { return vmaxvq_u32(vorrq_u32(a.low, a.high)) == 0; }
+  PERHAPS_INLINE static Eight products(std::uint32_t x) noexcept {
+    return {vmulq_n_u32(vld1q_u32(kBlockSalt.data()), x), vmulq_n_u32(vld1q_u32(kBlockSalt.data() + 4), x)};
+  }
+  PERHAPS_INLINE static Eight bits(Eight product) noexcept {
+    const auto power = [](uint32x4_t of) __attribute__((always_inline)) {
+      return vshlq_u32(vdupq_n_u32(1), vreinterpretq_s32_u32(vshrq_n_u32(of, 27)));
+    };
+    return {power(product.low), power(product.high)};
+  }
+  PERHAPS_INLINE static Eight is_odd(Eight product) noexcept {
+    const uint32x4_t sixth = vdupq_n_u32(1u << 26);
+    return {vtstq_u32(product.low, sixth), vtstq_u32(product.high, sixth)};
+  }
+  PERHAPS_INLINE static Eight choose(Eight mask, Eight yes, Eight no) noexcept {
+    return {vbslq_u32(mask.low, yes.low, no.low), vbslq_u32(mask.high, yes.high, no.high)};
+  }
+  PERHAPS_INLINE static Eight probed(std::uint32_t start, std::uint32_t probes) noexcept {
+    static constexpr std::uint32_t kLane[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const auto four = [=](const std::uint32_t* lane) __attribute__((always_inline)) {
+      const uint32x4_t turn = vandq_u32(vsubq_u32(vld1q_u32(lane), vdupq_n_u32(start)), vdupq_n_u32(7));
+      return vcltq_u32(turn, vdupq_n_u32(probes));
+    };
+    return {four(kLane), four(kLane + 4)};
+  }
+};
+struct Neon : OfEight<NeonEight> {};
+#undef PERHAPS_NEON
+using Here = Neon;
+#elif defined(__AVX2__)
+using Here = Avx2;
+#elif defined(__SSE2__)
+// AVX2 if this machine has it. Until the start-up code of the compiler has run, it seems to have none.
+struct Either : Sse2 {
+  PERHAPS_INLINE static bool line_covers(const std::byte* line, auto key) noexcept {
+    return has_avx2() ? avx2_line_covers(line, key) : Sse2::line_covers(line, key);
+  }
+  PERHAPS_INLINE static bool block_covers(const std::byte* block, std::uint32_t x) noexcept {
+    return has_avx2() ? avx2_block_covers(block, x) : Sse2::block_covers(block, x);
+  }
+  PERHAPS_INLINE static bool line_insert(std::byte* line, auto key) noexcept {
+    return has_avx2() ? avx2_line_insert(line, key) : Sse2::line_insert(line, key);
+  }
+  PERHAPS_INLINE static bool block_insert(std::byte* block, std::uint32_t x) noexcept {
+    return has_avx2() ? avx2_block_insert(block, x) : Sse2::block_insert(block, x);
+  }
+
+ private:
+  PERHAPS_INLINE static bool has_avx2() noexcept { return __builtin_expect(__builtin_cpu_supports("avx2") != 0, 1); }
+};
+using Here = Either;
 #else
 using Here = Portable;
 #endif

@@ -1,4 +1,5 @@
 // Uses every part of the package once: inline probes, batch kernels, sizing, algebra, threads, files.
+#include <algorithm>
 #include <cstdio>
 #include <span>
 #include <vector>
@@ -29,10 +30,22 @@ int main(int argc, char** argv) {
   const int plain = plain_hits(seen, block, 300'000);
   CHECK(plain >= 202'000 && plain < 300'000);
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) CHECK(wide_hits(seen, block, 300'000) == plain);
+  const bool has_wide = __builtin_cpu_supports("avx2");
 #else
-  CHECK(wide_hits(seen, block, 300'000) == plain);
+  const bool has_wide = true;
 #endif
+  if (has_wide) CHECK(wide_hits(seen, block, 300'000) == plain);
+  for (const std::uint32_t probes : {8, 5, 11}) {
+    perhaps::LineBloom one(perhaps::LineShape{.lines = 50, .probes = probes});
+    perhaps::LineBloom two(one.shape());
+    perhaps::BlockBloom three(perhaps::BlockShape{.blocks = 100});
+    perhaps::BlockBloom four(three.shape());
+    const int added = plain_inserts(one.span(), three.span(), 5'000);
+    CHECK(added >= 3'000 && added < 15'000);
+    if (!has_wide) continue;
+    CHECK(wide_inserts(two.span(), four.span(), 5'000) == added);
+    CHECK(std::ranges::equal(one.bytes(), two.bytes()) && std::ranges::equal(three.bytes(), four.bytes()));
+  }
 
   auto copy = seen;
   CHECK(perhaps::merge(copy, seen));
