@@ -308,6 +308,35 @@ TEST(SizingReference, BitsPerKeyOfEachFamily) {
   }
 }
 
+// Given bits per key, for_keys knows most probe counts without computing a rate. Would notice: one choice that differs
+// from that of all rates, with 2 % more lines for a whole round and rates below 1e-12 as good as equal.
+TEST(SizingReference, ProbesOfALineAreThoseOfAllRates) {
+  const auto best_of_all = [](std::uint64_t lines, double keys) {
+    std::uint32_t best = 0;
+    double lowest = 2;
+    for (std::uint32_t probes = 1; probes <= LineShape::kMaxProbes; ++probes) {
+      const double rate = std::max(1e-12, LineShape{lines, probes}.fpr(probes % 8 == 0 ? keys / 1.02 : keys));
+      if (rate < lowest) lowest = rate, best = probes;
+    }
+    return best;
+  };
+  const auto expect_best = [&](std::uint64_t lines, std::uint64_t keys) {
+    const LineShape shape = LineShape::for_keys({.keys = keys, .max_bytes = lines * 64});
+    ASSERT_EQ(shape.lines, lines);
+    ASSERT_EQ(shape.probes, best_of_all(lines, static_cast<double>(keys))) << lines << " lines, " << keys << " keys";
+  };
+  for (std::uint64_t lines = 1; lines <= 3; ++lines) {
+    for (std::uint64_t keys = 1; keys <= 300 * lines; keys += 2 * lines - 1)
+      ASSERT_NO_FATAL_FAILURE(expect_best(lines, keys));
+  }
+  for (const std::uint64_t lines : {5u, 8u, 13u, 100u, 5'000u, 100'000'000u}) {
+    for (double load = 0.5; load < 400; load *= 1.09) {
+      const auto keys = static_cast<std::uint64_t>(load * static_cast<double>(lines)) + 1;
+      ASSERT_NO_FATAL_FAILURE(expect_best(lines, keys));
+    }
+  }
+}
+
 // Lines fill unevenly, so the best probe count is below 0.69 bits_per_key: 10 (not 11) at 16, 11 or 12 (not 14) at 20.
 TEST(SizingReference, ProbesOfALine) {
   const auto best_of = [](double bits_per_key) {
