@@ -47,6 +47,10 @@ class ScalableProbe final : public DigestProbe {
   AnyHasher hasher() const noexcept override { return chain_.hasher(); }
   using DigestProbe::may_contain;
   void may_contain(std::span<const std::uint64_t> digests, std::span<std::uint64_t> answers) const noexcept override {
+    if (digests.size() == 1) {
+      answers[0] = chain_.may_contain(Digest<H>::made_by(chain_.hasher(), digests[0]));
+      return;
+    }
     std::uint64_t* out = answers.data();
     in_digests(chain_.hasher(), digests, [&](auto some) {
       chain_.may_contain(some, std::span(out, (some.size() + kBatch - 1) / kBatch));
