@@ -150,8 +150,14 @@ std::vector<Candidate> candidates_for(const Options& options, const Sample& samp
         candidate.reason = fmt::format("has at least {} bytes", smallest_bytes(family.kind));
         continue;
       }
-      const FamilySize row =
-          take(size_of(family.kind, request_for(options, candidate, keys_counted(family, sample), 1)));
+      const auto size = size_of(family.kind, request_for(options, candidate, keys_counted(family, sample), 1));
+      if (!size) {
+        candidate.reason =
+            options.by_fpr() ? fmt::format("--fpr {} is out of its reach ({})", options.sizing.fpr, size.error().detail)
+                             : size.error().detail;
+        continue;
+      }
+      const FamilySize& row = *size;
       candidate.bytes = static_cast<double>(row.bytes);
       if (options.by_fpr() && row.fpr > 1.01 * options.sizing.fpr) {
         candidate.reason =

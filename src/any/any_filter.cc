@@ -28,6 +28,11 @@ void hash_many(const AnyHasher& hasher, std::span<const Bytes> keys, std::span<s
       hasher);
 }
 
+const Record& AnyFilter::record() const noexcept {
+  static const Record none;
+  return none;
+}
+
 namespace {
 
 Result<std::unique_ptr<AnyMutable>> make_chain(const AnyRequest& request, const AnyHasher& hasher) {

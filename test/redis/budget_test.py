@@ -44,7 +44,7 @@ def header_of(client, *reserve):
 def line_header(client, links):
     """Links of about 1 MiB each, as BF.RESERVE LAYOUT LINE makes them."""
     header = header_of(client, "0.01", 700_000, "LAYOUT", "LINE")
-    return struct.pack("<QIII", 0, links, 16, 2) + links * header[20:]
+    return struct.pack("<QIII", 0, links, 32, 2) + links * header[20:]
 
 
 # name: commands that together ask for far more than MAXMEMORY. `client` may make what they need first.
