@@ -43,14 +43,9 @@ AnyHasher hasher_of(const BuildArgs& options) {
   return Hash(*seed);
 }
 
-// Warns if the rate or the guard bits wanted are out of reach.
+// Warns if the guard bits wanted are out of reach.
 void warn_if_missed(const BuildArgs& options, const Description& d) {
   if (!options.sizing.by_fpr()) return;
-  const double fpr = d.capacity ? d.fpr_at_capacity : d.fpr;
-  if (fpr > 1.01 * options.sizing.fpr) {
-    warn(fmt::format("--fpr {} is out of reach of --filter {}: it is {}", options.sizing.fpr, options.family,
-                     percent(fpr)));
-  }
   const double wrong = std::ldexp(options.sizing.fpr, -static_cast<int>(options.guard_bits));
   if (options.guard_bits != 0 && d.wrong_erase.value_or(0) > 1.01 * wrong) {
     warn(
@@ -68,7 +63,10 @@ void report(const BuildArgs& options, const Keys& keys, const Built& built, cons
     json.add("file", options.output).add("family", d.family).add("hash", d.hash).add("keys", built.record.keys);
     json.add("keys_distinct", d.keys_estimated).add("bits", d.bits).add("bytes", d.bytes).add("probes", d.probes);
     json.add("bits_per_key", count == 0 ? std::optional<double>() : bits_per_key).add("fill", d.fill).add("fpr", d.fpr);
-    json.add("fpr_at_capacity", d.fpr_at_capacity).add("threads", built.threads).add("seconds", seconds);
+    json.add("capacity", built.record.capacity)
+        .add("fpr_at_capacity", d.fpr_at_capacity)
+        .add("threads", built.threads)
+        .add("seconds", seconds);
     json.add("keys_per_second", seconds > 0 ? count / seconds : 0);
     Out().write(json.text() + "\n");
     return;
@@ -79,9 +77,9 @@ void report(const BuildArgs& options, const Keys& keys, const Built& built, cons
   };
   out.write(bold(options.output) + "\n");
   const ShardChoice shard = options.keys.shard;
-  row("keys",
-      fmt::format("{}, about {} distinct, from {}{}", grouped(built.record.keys), grouped(d.keys_estimated),
-                  keys.names(), shard.count == 0 ? "" : fmt::format(", shard {} of {}", shard.index, shard.count)));
+  row("keys", fmt::format("{}, about {} distinct{}, from {}{}", grouped(built.record.keys), grouped(d.keys_estimated),
+                          built.repeats ? ", for which it is sized" : "", keys.names(),
+                          shard.count == 0 ? "" : fmt::format(", shard {} of {}", shard.index, shard.count)));
   const std::string probes = d.probes == 0 ? "" : fmt::format(", {} probe{}", d.probes, d.probes == 1 ? "" : "s");
   row("filter", fmt::format("{}{}, {}", d.family, probes, d.hash));
   row("size", fmt::format("{} bytes{}", grouped(d.bytes),
@@ -145,7 +143,8 @@ int run(BuildArgs& options, const std::vector<Wish>& wishes) {
   if (!options.format.format.empty()) {
     read_stdin_if_none(options.keys);
     check_not_an_input(options);
-    return build_format({options.format, wishes, options.keys, options.output, options.shards, options.json});
+    return build_format(
+        {options.format, wishes, options.keys, options.output, options.shards, options.allow_empty, options.json});
   }
   if (options.family == kSmallest) options.family = name_of(Kind::ribbon);
   options.about = find_family(*kind_named(options.family));
@@ -171,6 +170,8 @@ int run(BuildArgs& options, const std::vector<Wish>& wishes) {
     if (!size_is_known) options.keys_expected = keys.count(threads_for(options, keys.stored_bytes() >> 20));
   }
   const Built built = build_from(options, keys, hasher, size_is_known);
+  if (built.record.keys == 0 && !options.allow_empty)
+    fail("no keys came from {}, and a filter of none answers no to everything (--allow-empty makes one)", keys.names());
   if (options.about->sized_first && !options.about->in_order && options.keys_expected != 0 &&
       built.record.keys > options.keys_expected) {
     warn(fmt::format("{} keys came, {} were expected: the false-positive rate is higher than wanted",
@@ -212,6 +213,8 @@ Command::Run build_command(CLI::App& app) {
                 "per key, all in memory");
   app.add_flag("--on-disk", options->on_disk,
                "Fill the filter in its file instead of in memory; automatic above 80 % of memory");
+  app.add_flag("--allow-empty", options->allow_empty,
+               "Write a filter even if there are no keys; without it that is an error, and the old file stays");
   app.add_option("--seed", options->seed, "Seed of the hash; default: one of our own")->type_name("S");
   declare_keyed(app, options->keyed);
   auto* const format = add_format_name(

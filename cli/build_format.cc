@@ -221,6 +221,8 @@ int build_format(const FormatBuild& build) {
       return true;
     });
   }
+  if (all.get().empty() && !build.allow_empty)
+    fail("no keys came from {}, and a filter of none answers no to everything (--allow-empty makes one)", keys.names());
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
   if (build.shards != 0) {
     const Saved saved = build_shards(build, codec, params, all.get());

@@ -21,6 +21,7 @@ struct FormatBuild {
   KeyOptions keys;
   std::string output;
   std::uint64_t shards = 0;  // not 0: a file of shards, or of the one that keys.shard chooses
+  bool allow_empty = false;
   bool json = false;
 };
 

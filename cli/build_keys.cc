@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "command.h"
+#include "distinct.h"
 #include "interrupt.h"
 #include "progress.h"
 
@@ -37,12 +38,33 @@ class Digests {
   std::size_t used_ = 0;
 };
 
-// From files, with all threads.
-Built build_mapped(const BuildArgs& options, Keys& keys, const AnyHasher& hasher) {
+// How many keys to make room for: as many as there are records, unless so many repeat that memory would be wasted. The
+// answer depends on the set of keys and on the number of records alone, however they are read.
+constexpr double kRepeats = 0.95;
+std::uint64_t room_for(std::uint64_t records, const Distinct& seen) noexcept {
+  const double distinct = seen.estimate();
+  if (!(distinct < kRepeats * static_cast<double>(records))) return records;
+  return static_cast<std::uint64_t>(distinct * (1 + 3 * Distinct::kError)) + 1;
+}
+
+Distinct distinct_keys(const BuildArgs& options, Keys& keys, const AnyHasher& hasher) {
+  const unsigned threads = threads_for(options, keys.stored_bytes() >> 20);
+  std::vector<Distinct> counts(threads);
+  Progress progress("counting", keys.stored_bytes());
+  keys.for_each_parallel(threads, progress, [&](unsigned thread, const Batch& batch) {
+    std::array<std::uint64_t, Parser::kColumn> digests;
+    digest_keys(hasher, options.keys.as, batch.keys, digests);
+    for (std::size_t i = 0; i < batch.keys.size(); ++i) counts[thread].add(digests[i]);
+  });
+  for (unsigned i = 1; i < threads; ++i) counts[0].add(counts[i]);
+  return counts[0];
+}
+
+// From files, with all threads. `capacity`: what it is sized for.
+Built fill_mapped(const BuildArgs& options, Keys& keys, const AnyHasher& hasher, std::uint64_t capacity) {
   Built built;
   built.threads = threads_for(options, keys.stored_bytes() >> 20);
-  const bool count_first = options.keys_expected == 0 && options.about->sized_first;
-  built.record.capacity = count_first ? keys.count(built.threads) : options.keys_expected;
+  built.record.capacity = capacity;
   built.filter = make_target(options, built.record.capacity, hasher);
   Progress progress(options.about->sized_first ? "building" : "reading", keys.stored_bytes());
   std::atomic<std::uint64_t> inserted{0};
@@ -64,6 +86,25 @@ Built build_mapped(const BuildArgs& options, Keys& keys, const AnyHasher& hasher
   } catch (NoRoom) {  // save() says why
   }
   built.record.keys = inserted;
+  return built;
+}
+
+// Counting distinct keys means hashing all of them once more. So the filter is sized for the records first, and only if
+// its bits show that keys repeat are they counted, and the filter built again: a list without repeats costs nothing.
+Built build_mapped(const BuildArgs& options, Keys& keys, const AnyHasher& hasher) {
+  if (options.keys_expected != 0 || !options.about->sized_first)
+    return fill_mapped(options, keys, hasher, options.keys_expected);
+  const std::uint64_t records = keys.count(threads_for(options, keys.stored_bytes() >> 20));
+  Built built = fill_mapped(options, keys, hasher, records);
+  // Of few keys the bits tell too little. The margin between the two shares is larger than the error of either.
+  constexpr std::uint64_t kFew = 1 << 16;
+  constexpr double kSuspicious = 0.98;
+  if (records > kFew && built.filter->distinct() > kSuspicious * static_cast<double>(records)) return built;
+  const std::uint64_t room = room_for(records, distinct_keys(options, keys, hasher));
+  if (room == records) return built;
+  built.filter.reset();  // its memory, or its place on the disk, is for the smaller one
+  built = fill_mapped(options, keys, hasher, room);
+  built.repeats = true;
   return built;
 }
 
@@ -101,20 +142,23 @@ Built build_in_order(const BuildArgs& options, Keys& keys, const AnyHasher& hash
 Built build_from_digests(const BuildArgs& options, Keys& keys, const AnyHasher& hasher) {
   Built built;
   Digests digests;
+  Distinct seen;
   {
     Progress progress("reading", keys.stored_bytes());
     keys.for_each(progress, [&](const Batch& batch, const Source*) {
       for (std::size_t from = 0; from < batch.keys.size();) {
         const auto room = digests.room(batch.keys.size() - from);
         digest_keys(hasher, options.keys.as, batch.keys.subspan(from, room.size()), room);
+        for (const std::uint64_t digest : room) seen.add(digest);
         digests.took(room.size());
         from += room.size();
       }
       return true;
     });
   }
-  built.record = {.keys = digests.size(), .capacity = digests.size()};
-  built.filter = make_target(options, digests.size(), hasher);
+  built.record = {.keys = digests.size(), .capacity = room_for(digests.size(), seen)};
+  built.repeats = built.record.capacity != digests.size();
+  built.filter = make_target(options, built.record.capacity, hasher);
   built.threads = threads_for(options, digests.pieces() / 2);
   Progress progress("building", digests.size());
   const auto lanes = built.filter->lanes(built.threads);

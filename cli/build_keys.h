@@ -12,6 +12,7 @@ struct Built {
   std::unique_ptr<BuildTarget> filter;
   Record record;
   unsigned threads = 1;
+  bool repeats = false;  // so many of its keys that it was sized for the distinct ones
 };
 
 // More threads than blocks of input would only cost memory.

@@ -16,9 +16,10 @@
 namespace perhaps::cli {
 namespace {
 
+constexpr double kTellingFill = 0.9;
+
 void check_size(Kind family, const AnyRequest& request, std::string_view advice = "") {
-  check_memory(take(size_of(family, request)).bytes,
-               fmt::format("a {} filter for {} keys", name_of(family), grouped(request.keys)), advice);
+  check_memory(take(size_of(family, request)).bytes, fmt::format("a {} filter for {} keys", name_of(family), grouped(request.keys)), advice);
 }
 
 class InMemory : public BuildTarget {
@@ -28,36 +29,53 @@ class InMemory : public BuildTarget {
         request_(request),
         about_(*options.about),
         path_(options.output),
-        max_bytes_(options.sizing.max_bytes) {}
+        sizing_(options.sizing) {}
   std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) override { return builder_->lanes(threads); }
+  double distinct() override {
+    filter_ = take(builder_->finish());
+    const Description d = filter_->describe();
+    return d.fill < kTellingFill ? d.keys_estimated : 0;
+  }
   Description save(Record record) override {
     // The other families know their size only now.
     if (!about_.sized_first && !about_.in_order) {
       request_.keys = std::max(request_.keys, record.keys);
       check_size(about_.kind, request_);
     }
-    auto built = builder_->finish();
-    if (!built && built.error().code == Errc::full && max_bytes_ != 0)
-      fail("--max-bytes {}: {}", max_bytes_, built.error().detail);
-    const std::unique_ptr<AnyOwner> filter = take(std::move(built));
-    check_interrupt();
-    if (max_bytes_ != 0 && filter->byte_size() > max_bytes_) {
-      fail("--max-bytes {}: these keys need {} bytes, whatever the false-positive rate", grouped(max_bytes_),
-           grouped(filter->byte_size()));
+    if (filter_ == nullptr) {
+      auto built = builder_->finish();
+      if (!built && built.error().code == Errc::full && sizing_.max_bytes != 0)
+        fail("--max-bytes {}: {}", sizing_.max_bytes, built.error().detail);
+      filter_ = take(std::move(built));
     }
+    check_interrupt();
     // A family that removes duplicates has counted its keys itself.
-    if (filter->record().keys < record.keys) record.keys = filter->record().keys;
-    if (filter->record().capacity != 0) record.capacity = filter->record().capacity;
-    save_filter(*filter, path_, record);
-    return capped(filter->describe(), record.keys);
+    if (filter_->record().keys < record.keys) record.keys = filter_->record().keys;
+    if (filter_->record().capacity != 0) record.capacity = filter_->record().capacity;
+    check_kept(record);
+    save_filter(*filter_, path_, record);
+    return capped(filter_->describe(), record.keys);
   }
 
  private:
+  // A limit that no filter of the family keeps is refused. Few keys need some bytes more than their share.
+  void check_kept(Record record) const {
+    const std::uint64_t bytes = filter_->byte_size();
+    if (sizing_.max_bytes != 0 && bytes > sizing_.max_bytes) {
+      fail("--max-bytes {}: these keys need {} bytes, whatever the false-positive rate", sizing_.max_bytes, bytes);
+    }
+    const double per_key = 8 * static_cast<double>(bytes) / static_cast<double>(std::max(record.capacity, record.keys));
+    if (sizing_.bits_per_key != 0 && bytes > 4096 && per_key > 1.05 * sizing_.bits_per_key)
+      fail("--bits-per-key {}: a {} filter takes {:.2f}, whatever the false-positive rate", sizing_.bits_per_key,
+           about_.name, per_key);
+  }
+
+  std::unique_ptr<AnyOwner> filter_{};
   std::unique_ptr<AnyBuilder> builder_;
   AnyRequest request_;
   const Family& about_;
   std::string path_;
-  std::uint64_t max_bytes_;
+  Sizing sizing_;
 };
 
 // Threads hash in parallel and insert one at a time: the disk is the bottleneck.
@@ -72,6 +90,10 @@ class OnDisk : public BuildTarget {
     std::vector<std::unique_ptr<AnyLane>> result;
     for (unsigned i = 0; i < threads; ++i) result.push_back(std::make_unique<Lane>(*this));
     return result;
+  }
+  double distinct() override {
+    const Condition now = condition_of(file_.span().shape(), file_.span().bytes());
+    return now.fill < kTellingFill ? now.keys : 0;
   }
   Description save(Record record) override {
     {

@@ -31,6 +31,7 @@ struct BuildArgs {
   std::uint32_t threads = 1;
   std::string seed;
   bool on_disk = false;
+  bool allow_empty = false;
   bool json = false;
 };
 
@@ -40,10 +41,12 @@ class BuildTarget {
   virtual ~BuildTarget() = default;
   // As AnyBuilder's.
   virtual std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) = 0;
+  // About how many distinct keys were inserted; 0 if the bits are too full to tell. After the last lane is destroyed.
+  // REQUIRES: the family sets bits
+  virtual double distinct() = 0;
   virtual Description save(Record record) = 0;
 };
 
-// Can filters of this family be filled in their file?
 // Sized for `keys` keys; 0: unknown.
 std::unique_ptr<BuildTarget> make_target(const BuildArgs& options, std::uint64_t keys, const AnyHasher& hasher);
 

@@ -405,16 +405,7 @@ Command::Run dedup_command(CLI::App& app) {
          "Remember lines for this long, counted from their arrival: 500ms, 90s, 10m, 2h, 7d")
       ->type_name("TIME")
       ->excludes(window);
-  app.add_option_function<std::string>(
-         "--fpr",
-         [o = options.get()](const std::string& text) {
-           const auto parsed = parse_share(text);
-           if (!parsed || !(*parsed > 0 && *parsed < 1))
-             fail("--fpr {}: must be above 0 and below 1 (0.001, 1%)", text);
-           o->fpr = *parsed;
-         },
-         "The share of new lines that may be dropped by mistake; default: 1e-6")
-      ->type_name("P");
+  add_rate(app, options->fpr, "The share of new lines that may be dropped by mistake; default: 1e-6");
   add_count(app, "--keys-expected", options->keys_expected, "N",
             "Make room for N distinct lines (with --for: in that time; default: 1M). Files are then read once");
   app.add_option("--suspects", options->suspects, "Write every line that is dropped to this file, for an exact check")

@@ -113,7 +113,8 @@ constexpr Examples kPull = {
 constexpr Command kCommands[] = {
     {"build", "make a filter file from keys",
      "Reads keys and writes a filter of them to a file. The number of keys need not be known: files are read twice, "
-     "the first time to count; for a pipe, 8 bytes are kept for each key until the end. The file appears, or replaces "
+     "the first time to count; for a pipe, 8 bytes are kept for each key until the end. If many keys repeat, room is "
+     "made for the distinct ones only. The file appears, or replaces "
      "the old one, only when it is whole.",
      kBuild, &build_command},
     {"query", "print the keys that are perhaps in a filter",
@@ -130,8 +131,9 @@ constexpr Command kCommands[] = {
      kAdd, &add_command},
     {"remove", "take keys out of a filter file",
      "For counting, cuckoo and quotient filters. Remove only keys that were added: a key that was never added is "
-     "mostly recognised as such, but with the probability of the filter's false-positive rate it looks present, and "
-     "another key that shares its place in the filter is removed instead.",
+     "mostly recognised as such, and then nothing is removed at all, unless --partial is given. With the probability "
+     "of the filter's false-positive rate it looks present, and keys that share its place in the filter are lost "
+     "instead.",
      kRemove, &remove_command},
     {"info", "describe filter files",
      "Recognises our own files and those of other systems, and lists every filter inside. The false-positive rate is "

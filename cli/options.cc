@@ -96,6 +96,21 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, std::uint32_t& va
       ->type_name(unit);
 }
 
+CLI::Option* add_rate(CLI::App& app, double& value, const std::string& text) {
+  return app
+      .add_option_function<std::string>(
+          "--fpr",
+          [&value](const std::string& given) {
+            const auto parsed = parse_share(given);
+            if (!parsed || !(*parsed > 0 && *parsed < 1))
+              fail("--fpr {}: must be between 0 and 1, such as 0.01 or 1%", given);
+            if (*parsed < kLowestRate) fail("--fpr {}: out of reach; the lowest rate is {}", given, kLowestRate);
+            value = *parsed;
+          },
+          text)
+      ->type_name("P");
+}
+
 CLI::Option* add_words(CLI::App& app, const std::string& name, std::string& value,
                        const std::vector<std::string>& words, const std::string& text) {
   const std::string all = fmt::format("{}", fmt::join(words, "|"));
@@ -171,17 +186,7 @@ void declare_keyed(CLI::App& app, Keyed& keyed) {
 }
 
 void declare_sizing(CLI::App& app, Sizing& sizing) {
-  auto* fpr = app.add_option_function<std::string>(
-                     "--fpr",
-                     [&sizing](const std::string& given) {
-                       const auto parsed = parse_share(given);
-                       if (!parsed || !(*parsed > 0 && *parsed < 1)) {
-                         fail("--fpr {}: must be between 0 and 1, such as 0.01 or 1%", given);
-                       }
-                       sizing.fpr = *parsed;
-                     },
-                     "The false-positive rate wanted; default: 0.01")
-                  ->type_name("P");
+  auto* fpr = add_rate(app, sizing.fpr, "The false-positive rate wanted; default: 0.01");
   auto* bits = app.add_option_function<std::string>(
                       "--bits-per-key",
                       [&sizing](const std::string& given) {

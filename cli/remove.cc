@@ -1,5 +1,6 @@
 // perhaps remove: takes keys out of a filter that can forget, in a new file that replaces the old one.
 #include <array>
+#include <cmath>
 
 #include "command.h"
 #include "filter_file.h"
@@ -17,25 +18,74 @@ struct Options {
   std::string filter;
   KeyOptions keys;
   Keyed keyed;
+  bool partial = false;
   bool json = false;
 };
+
+// What removing keys costs that were never added. Most of them are recognised; the share `wrong` looks present.
+//   cuckoo, quotient   each takes one member's fingerprint out
+//   counting           each lowers all its counters, and a member is lost for every counter that falls from 1 to 0:
+//                      with counters in Poisson's distribution, a share of -(1 - fill) ln(1 - fill) / fill of them
+struct Harm {
+  explicit Harm(const Description& before) : wrong(before.wrong_erase.value_or(0)) {
+    if (before.family != name_of(Kind::counting) || !(before.fill > 0 && before.fill < 1)) return;
+    std::uint64_t counters = before.probes;
+    for (const auto& [name, value] : before.more) {
+      if (name == "guards") counters += parse_u64(value).value_or(0);
+    }
+    const double alone = -(1 - before.fill) * std::log1p(-before.fill) / before.fill;
+    members_each = static_cast<double>(counters) * alone;
+  }
+  // If `absent` keys were recognised, so many looked present / members are lost.
+  double mistaken(std::uint64_t absent) const noexcept { return static_cast<double>(absent) * wrong / (1 - wrong); }
+  double lost(std::uint64_t absent) const noexcept { return mistaken(absent) * members_each; }
+
+  double wrong;
+  double members_each = 1;
+};
+
+// The first few keys that are not in the filter, for the message.
+class Strangers {
+ public:
+  void see(const Batch& batch, const Source* source, std::span<const std::uint64_t> answers) {
+    for (std::size_t i = 0; i < batch.keys.size() && names_.size() < 3; ++i) {
+      if ((answers[i / 64] >> (i % 64) & 1) != 0) continue;
+      const std::string_view text(reinterpret_cast<const char*>(batch.records[i].data()), batch.records[i].size());
+      const std::string place = source == nullptr ? "-e" : source->place(batch.records[i].data());
+      names_.push_back(fmt::format("{} ({})", Json::quoted(text.substr(0, 60)), place));
+    }
+  }
+  bool full() const noexcept { return names_.size() >= 3; }
+  std::string text() const { return fmt::format("{}", fmt::join(names_, ", ")); }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+std::string about(double count) { return count < 0.5 ? "no" : fmt::format("about {}", grouped(count)); }
 
 int run(Options& options) {
   Changing file(options.filter, options.keyed, /*erases=*/true);
   Record& record = file.record;
   AnyMutable* const filter = file.filter.get();
-  const double wrong = filter->describe().wrong_erase.value_or(0);
+  const Harm harm(filter->describe());
   read_stdin_if_none(options.keys);
   Keys keys(options.keys);
 
   std::uint64_t asked = 0;
   ErasedCounts counts;
+  Strangers strangers;
   {
     Progress progress("removing", keys.stored_bytes());
     std::array<std::uint64_t, Parser::kColumn> digests;
-    keys.for_each(progress, [&](const Batch& batch, const Source*) {
+    std::array<std::uint64_t, Parser::kColumn / 64> answers;
+    keys.for_each(progress, [&](const Batch& batch, const Source* source) {
       const auto mine = std::span(digests).first(batch.keys.size());
       digest_keys(file.hasher, options.keys.as, batch.keys, mine);
+      if (!strangers.full()) {
+        filter->digests()->may_contain(mine, answers);
+        strangers.see(batch, source, answers);
+      }
       const ErasedCounts some = take(filter->erase_digests(mine));
       counts.removed += some.removed;
       counts.absent += some.absent;
@@ -43,6 +93,13 @@ int run(Options& options) {
       asked += batch.keys.size();
       return true;
     });
+  }
+  if (counts.absent != 0 && !options.partial) {
+    fail(
+        "{}: {} of the {} keys are not in it: {}{}. Nothing was removed; --partial removes the others, and "
+        "then {} keys that should stay are lost, because some keys that were never added look present",
+        options.filter, grouped(counts.absent), grouped(asked), strangers.text(), counts.absent > 3 ? ", .." : "",
+        about(harm.lost(counts.absent)));
   }
   record.keys = filter->record().keys;
   save_filter(*filter, options.filter, record);
@@ -52,7 +109,11 @@ int run(Options& options) {
   if (options.json) {
     Json json;
     json.add("file", options.filter).add("given", asked).add("removed", counts.removed).add("absent", counts.absent);
-    json.add("kept", counts.kept).add("keys", record.keys).add("fill", d.fill).add("fpr", d.fpr);
+    json.add("kept", counts.kept)
+        .add("lost", harm.lost(counts.absent))
+        .add("keys", record.keys)
+        .add("fill", d.fill)
+        .add("fpr", d.fpr);
     Out().write(json.text() + "\n");
   } else {
     const std::string kept = counts.kept == 0 ? "" : fmt::format(", {} kept (saturated)", grouped(counts.kept));
@@ -61,10 +122,11 @@ int run(Options& options) {
                             percent(d.fpr)));
   }
   if (counts.absent != 0) {
-    warn(
-        fmt::format("{} of the keys were never added, or removed before: one in {} such keys looks present, and takes "
-                    "another key out with it (--guard-bits of build makes that rarer)",
-                    grouped(counts.absent), wrong > 0 ? grouped(1 / wrong) : std::string("very many")));
+    warn(fmt::format(
+        "{} of the keys were never added, or removed before. Of such keys one in {} looks present: {} did, and {} keys "
+        "that should have stayed are lost (--guard-bits of build makes that rarer)",
+        grouped(counts.absent), harm.wrong > 0 ? grouped(1 / harm.wrong) : std::string("very many"),
+        about(harm.mistaken(counts.absent)), about(harm.lost(counts.absent))));
   }
   if (d.needs_rebuild)
     warn(fmt::format("{}: is now worse than a fresh filter of its keys: build another", options.filter));
@@ -77,6 +139,8 @@ int run(Options& options) {
 Command::Run remove_command(CLI::App& app) {
   auto options = std::make_shared<remove::Options>();
   app.add_option("filter", options->filter, "The filter file")->type_name("FILTER")->required();
+  app.add_flag("--partial", options->partial,
+               "Remove those that are in the filter even if others are not; without it, nothing is removed then");
   declare_json(app, options->json);
   declare_keyed(app, options->keyed);
   declare_keys(app, options->keys);

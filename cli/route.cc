@@ -126,6 +126,24 @@ int report(const Options& options, const SetIndex& index) {
   return kYes;
 }
 
+// An index has a column for each of at least 64 sets, all as long as the largest set needs.
+void warn_if_costly(const Options& options, const SetIndex& index) {
+  std::uint64_t sets = 0;
+  double apart = 0;
+  for (const auto& set : index.sets()) {
+    if (set.name.empty()) continue;
+    ++sets;
+    apart += static_cast<double>(BloomShape::for_keys({.keys = set.keys, .fpr = options.fpr}).bytes());
+  }
+  const double times = static_cast<double>(index.byte_size()) / apart;
+  if (times > 2 && index.byte_size() > 1'000'000) {
+    warn(fmt::format(
+        "{}: {:.0f} times the memory of {} filter{} of these sets: all {} columns of the index are as long as the "
+        "largest set needs. It pays for many sets of like size; of few, build one filter each",
+        options.index, times, grouped(sets), sets == 1 ? "" : "s", grouped(index.shape().slots)));
+  }
+}
+
 int build(const Options& options) {
   const std::vector<NamedKeys> sets = sets_of(options);
   check_output(options.index);
@@ -144,6 +162,7 @@ int build(const Options& options) {
     const Saving saving;
     take(index.save(options.index));
   }
+  warn_if_costly(options, index);
   return report(options, index);
 }
 
@@ -257,16 +276,7 @@ Command::Run route_command(CLI::App& app) {
   auto* const build = app.add_flag("--build", options->build, "Make the index, of sets given as NAME=FILE");
   auto* const add = app.add_flag("--add", options->add, "Add sets, given as NAME=FILE");
   auto* const remove = app.add_flag("--remove", options->remove, "Take out sets, given by their names");
-  app.add_option_function<std::string>(
-         "--fpr",
-         [options](const std::string& text) {
-           const auto share = parse_share(text);
-           if (!share || !(*share > 0) || !(*share < 1)) fail("--fpr {}: must be between 0 and 1", text);
-           options->fpr = *share;
-         },
-         "With --build: the false-positive rate of the largest set (0.01)")
-      ->type_name("RATE")
-      ->needs(build);
+  add_rate(app, options->fpr, "With --build: the false-positive rate of the largest set (0.01)")->needs(build);
   add_count(app, "--keys-expected", options->keys_expected, "N",
             "With --build: keys of the largest set to come; counted if not given")
       ->needs(build);

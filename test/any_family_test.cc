@@ -322,6 +322,17 @@ TEST(Requests, WhatAFamilyCannotHonourIsRefusedByName) {
   }
   EXPECT_EQ(make_any(Kind::cuckoo, {.keys = 9, .guard_bits = 17}, Hash()).error().code, Errc::bad_parameter);
   EXPECT_EQ(make_builder(Kind::fuse, {.keys = 9, .arity = 5}, Hash()).error().code, Errc::bad_parameter);
+  // One bit per slot is the least that a static family can take: a smaller limit was exceeded without a word.
+  const Keys keys("key ", 20'000);
+  for (const Family& family : families()) {
+    if (family.inserts) continue;
+    const auto builder = std::move(*make_builder(family.kind, {.keys = 20'000, .max_bytes = 1000}, Hash()));
+    EXPECT_TRUE(builder->lanes(1)[0]->insert(keys.bytes));
+    const auto built = builder->finish();
+    ASSERT_FALSE(built) << family.name;
+    EXPECT_EQ(built.error().code, Errc::full) << family.name;
+    EXPECT_NE(built.error().detail.find("20000 distinct keys need"), std::string::npos) << built.error().detail;
+  }
   EXPECT_EQ(make_builder(Kind::sets, {}, Hash()).error().code, Errc::unsupported);
   EXPECT_EQ(make_any(Kind::dense, {}, Hash()).error().code, Errc::unsupported);
   EXPECT_EQ(make_any(Kind{77}, {}, Hash()).error().code, Errc::unsupported);

@@ -197,7 +197,7 @@ template <StaticLayout L, Hasher H>
 class StaticSetBuilder final : public AnyBuilder {
  public:
   StaticSetBuilder(const RequestOf<typename L::Shape>& request, const H& hasher, const BuildOptions& options)
-      : builder_(request, options, hasher) {}
+      : builder_(request, options, hasher), max_bytes_(request.max_bytes) {}
 
   std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) override {
     std::vector<std::unique_ptr<AnyLane>> result;
@@ -208,6 +208,11 @@ class StaticSetBuilder final : public AnyBuilder {
     if (thrown_) throw std::bad_alloc();
     auto built = builder_.finish();
     if (!built) return std::move(built).error();
+    if (max_bytes_ != 0 && built->byte_size() > max_bytes_) {
+      return Error{Errc::full, std::string(L::family) + ": " + std::to_string(built->shape().keys) +
+                                   " distinct keys need " + std::to_string(built->byte_size()) +
+                                   " bytes, whatever the false-positive rate"};
+    }
     const Record record{.keys = inserted_, .capacity = built->shape().keys};
     return std::unique_ptr<AnyOwner>(std::make_unique<AnyStatic<L, H>>(*std::move(built), record));
   }
@@ -237,6 +242,7 @@ class StaticSetBuilder final : public AnyBuilder {
   };
 
   StaticBuilder<L, H> builder_;
+  std::uint64_t max_bytes_;
   std::atomic<std::uint64_t> inserted_ = 0;
   std::atomic<bool> thrown_ = false;
 };
