@@ -25,6 +25,7 @@ int run(Options& options) {
   Changing file(options.filter, options.keyed, /*erases=*/false);
   Record& record = file.record;
   AnyMutable* const filter = file.filter.get();
+  options.keys.adopt(recipe_of(record, options.filter), options.filter);
   read_stdin_if_none(options.keys);
   Keys keys(options.keys);
 
@@ -87,6 +88,7 @@ Command::Run add_command(CLI::App& app) {
   declare_json(app, options->json);
   declare_keyed(app, options->keyed);
   declare_keys(app, options->keys);
+  declare_recipe(app, options->keys);
   return [options] { return add::run(*options); };
 }
 

@@ -84,14 +84,7 @@ std::string command_for(const Options& options, const Sample& sample, const Cand
   }
   if (best.family->forgets) add({"--keys-expected", fmt::format("{}", sample.given())});
   const KeyOptions& keys = options.keys;
-  static constexpr std::string_view kAs[] = {"lines", "nul", "hex", "len32", "u64"};
-  if (keys.as != KeysAs::lines) add({"--keys-as", std::string(kAs[static_cast<std::size_t>(keys.as)])});
-  if (keys.field != 0) {
-    add({"--field", fmt::format("{}", keys.field)});
-    add({"--delimiter", keys.delimiter == '\t' ? "tab" : std::string(1, keys.delimiter)});
-  }
-  if (keys.lower) add({"--lower"});
-  if (keys.trim) add({"--trim"});
+  for (std::string& word : options_of(keys)) words.push_back(std::move(word));
   for (const std::string& literal : keys.literals) add({"-e", literal});
   if (std::any_of(keys.files.begin(), keys.files.end(), [](auto& f) { return f != "-" && f.starts_with('-'); }))
     add({"--"});

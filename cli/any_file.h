@@ -48,6 +48,8 @@ struct AnyFile {
   AnyFile(const std::string& path, const OpenArgs& args, const FormatArgs& format);
 
   const AnyFilter& filter() const noexcept { return *opened.whole; }
+  // What the file says about itself; nothing if it is another system's.
+  Record record() const { return own ? own->header().record : Record{}; }
 
   std::optional<File> own;           // one of ours
   std::unique_ptr<FileBytes> bytes;  // otherwise

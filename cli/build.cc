@@ -217,6 +217,7 @@ Command::Run build_command(CLI::App& app) {
                "Write a filter even if there are no keys; without it that is an error, and the old file stays");
   app.add_option("--seed", options->seed, "Seed of the hash; default: one of our own")->type_name("S");
   declare_keyed(app, options->keyed);
+  declare_note(app, options->note);
   auto* const format = add_format_name(
       app, "--format", options->format.format,
       "Write the file that another system would write of these keys (perhaps formats lists them); --fpr, "
@@ -239,7 +240,8 @@ Command::Run build_command(CLI::App& app) {
       ->type_name("I")
       ->needs(shards);
   format->excludes(filter);
-  for (const char* const own : {"--max-bytes", "--guard-bits", "--arity", "--memory", "--on-disk", "--seed", "--keyed"})
+  for (const char* const own :
+       {"--max-bytes", "--guard-bits", "--arity", "--memory", "--on-disk", "--seed", "--keyed", "--note"})
     format->excludes(app.get_option(own));
   declare_json(app, options->json);
   declare_keys(app, options->keys);

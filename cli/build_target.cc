@@ -19,7 +19,8 @@ namespace {
 constexpr double kTellingFill = 0.9;
 
 void check_size(Kind family, const AnyRequest& request, std::string_view advice = "") {
-  check_memory(take(size_of(family, request)).bytes, fmt::format("a {} filter for {} keys", name_of(family), grouped(request.keys)), advice);
+  check_memory(take(size_of(family, request)).bytes,
+               fmt::format("a {} filter for {} keys", name_of(family), grouped(request.keys)), advice);
 }
 
 class InMemory : public BuildTarget {
@@ -27,7 +28,8 @@ class InMemory : public BuildTarget {
   InMemory(std::unique_ptr<AnyBuilder> builder, const BuildArgs& options, const AnyRequest& request)
       : builder_(std::move(builder)),
         request_(request),
-        about_(*options.about),
+        family_(*options.about),
+        about_(about_new(options.keys, options.note)),
         path_(options.output),
         sizing_(options.sizing) {}
   std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) override { return builder_->lanes(threads); }
@@ -38,9 +40,9 @@ class InMemory : public BuildTarget {
   }
   Description save(Record record) override {
     // The other families know their size only now.
-    if (!about_.sized_first && !about_.in_order) {
+    if (!family_.sized_first && !family_.in_order) {
       request_.keys = std::max(request_.keys, record.keys);
-      check_size(about_.kind, request_);
+      check_size(family_.kind, request_);
     }
     if (filter_ == nullptr) {
       auto built = builder_->finish();
@@ -53,6 +55,7 @@ class InMemory : public BuildTarget {
     if (filter_->record().keys < record.keys) record.keys = filter_->record().keys;
     if (filter_->record().capacity != 0) record.capacity = filter_->record().capacity;
     check_kept(record);
+    record.about = about_;
     save_filter(*filter_, path_, record);
     return capped(filter_->describe(), record.keys);
   }
@@ -67,13 +70,14 @@ class InMemory : public BuildTarget {
     const double per_key = 8 * static_cast<double>(bytes) / static_cast<double>(std::max(record.capacity, record.keys));
     if (sizing_.bits_per_key != 0 && bytes > 4096 && per_key > 1.05 * sizing_.bits_per_key)
       fail("--bits-per-key {}: a {} filter takes {:.2f}, whatever the false-positive rate", sizing_.bits_per_key,
-           about_.name, per_key);
+           family_.name, per_key);
   }
 
   std::unique_ptr<AnyOwner> filter_{};
   std::unique_ptr<AnyBuilder> builder_;
   AnyRequest request_;
-  const Family& about_;
+  const Family& family_;
+  Facts about_;
   std::string path_;
   Sizing sizing_;
 };
@@ -83,8 +87,10 @@ template <class L, class H>
 class OnDisk : public BuildTarget {
  public:
   using Filter = Flat<L, H>;
-  OnDisk(const std::string& path, const Request& request, const H& hasher)
-      : path_(path), hasher_(hasher), file_(take(NewFile<Filter>::create(path, L::Shape::for_keys(request), hasher))) {}
+  OnDisk(const std::string& path, const Request& request, const H& hasher, Facts about)
+      : path_(path),
+        hasher_(hasher),
+        file_(take(NewFile<Filter>::create(path, L::Shape::for_keys(request), hasher, std::move(about)))) {}
 
   std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) override {
     std::vector<std::unique_ptr<AnyLane>> result;
@@ -149,7 +155,8 @@ std::unique_ptr<BuildTarget> on_disk(const BuildArgs& options, std::uint64_t key
       if (L::kind != options.about->kind) return;
       std::visit(
           [&]<class H>(const H& hasher) {
-            target = std::make_unique<OnDisk<L, H>>(options.output, options.sizing.request(keys), hasher);
+            target = std::make_unique<OnDisk<L, H>>(options.output, options.sizing.request(keys), hasher,
+                                                    about_new(options.keys, options.note));
           },
           any);
     }

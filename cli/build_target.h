@@ -32,6 +32,7 @@ struct BuildArgs {
   std::string seed;
   bool on_disk = false;
   bool allow_empty = false;
+  std::string note;
   bool json = false;
 };
 

@@ -47,6 +47,8 @@ struct Command {
 
 std::span<const Command> commands() noexcept;
 const Command* find_command(std::string_view name) noexcept;
+// The word of `words` that `given` was probably meant to be; empty if none is near.
+std::string_view nearest(std::string_view given, std::span<const std::string> words);
 // NAME of every program perhaps-NAME that would be found as a command, by name.
 std::vector<std::string> other_commands();
 

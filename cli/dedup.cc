@@ -10,20 +10,17 @@
 //
 // Lines are hashed under a secret that is drawn for each run. Under a public hash whoever may write to the stream could
 // write a line first that makes a chosen later one look seen (test/cli/attack_test.py).
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 
 #include "command.h"
+#include "dedup_more.h"
+#include "dedup_write.h"
 #include "distinct.h"
-#include "file/descriptor.h"
 #include "interrupt.h"
 #include "json.h"
 #include "keys.h"
@@ -39,17 +36,7 @@ namespace perhaps::cli {
 namespace dedup {
 namespace {
 
-struct Options {
-  KeyOptions keys;
-  std::uint64_t window = 0;
-  std::uint64_t milliseconds = 0;
-  std::uint64_t keys_expected = 0;
-  double fpr = 1e-6;
-  std::string suspects;
-  std::uint32_t threads = 1;
-  bool quiet = false;
-  bool json = false;
-};
+using Options = DedupArgs;
 
 using Column = std::span<const Digest<KeyedHash>>;
 
@@ -165,67 +152,7 @@ void digest_column(const H& hash, KeysAs as, std::span<const Bytes> keys,
   for (std::size_t i = 0; i < keys.size(); ++i) out[i] = Digest<H>::made_by(hash, words[i]);
 }
 
-// A file that is written as lines are dropped, from begin() on. Until then the command may still be refused, and the
-// old content stays.
-class Suspects {
- public:
-  explicit Suspects(const Options& options) : path_(options.suspects) {
-    if (path_.empty()) return;
-    if (path_ == "-") fail("--suspects -: standard output is for the lines that are kept; name a file");
-    struct stat there {};
-    if (::stat(path_.c_str(), &there) == 0) {
-      for (const std::string& input : options.keys.files) {
-        struct stat status {};
-        const int found = input == "-" ? ::fstat(STDIN_FILENO, &status) : ::stat(input.c_str(), &status);
-        if (found == 0 && same(status, there)) fail("{}: is an input and would be overwritten (--suspects)", path_);
-      }
-      struct stat output {};
-      if (S_ISREG(there.st_mode) && ::fstat(STDOUT_FILENO, &output) == 0 && same(output, there))
-        fail("{}: is standard output, which is for the lines that are kept (--suspects)", path_);
-    }
-    const std::size_t slash = path_.rfind('/');
-    const std::string folder = slash == std::string::npos ? "." : path_.substr(0, slash + 1);
-    if (::access(path_.c_str(), W_OK) != 0 && (errno != ENOENT || ::access(folder.c_str(), W_OK | X_OK) != 0))
-      fail("{}: {}", path_, std::strerror(errno));
-  }
-  void begin() {
-    if (!wanted()) return;
-    file_ = Descriptor(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-    if (!file_) fail("{}: {}", path_, std::strerror(errno));
-    buffer_.reserve(kBuffer);
-  }
-  bool wanted() const noexcept { return !path_.empty(); }
-  void write(Bytes bytes) {
-    buffer_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    if (buffer_.size() >= kBuffer) flush();
-  }
-  void write(char c) { buffer_ += c; }
-  void flush() {
-    for (std::string_view left = buffer_; !left.empty();) {
-      const ssize_t n = ::write(file_.get(), left.data(), left.size());
-      if (n >= 0) {
-        left.remove_prefix(static_cast<std::size_t>(n));
-      } else if (errno == EINTR) {
-        check_interrupt();
-      } else {
-        fail("{}: {}", path_, std::strerror(errno));
-      }
-    }
-    buffer_.clear();
-  }
-
- private:
-  static constexpr std::size_t kBuffer = std::size_t{1} << 16;
-  static bool same(const struct stat& a, const struct stat& b) noexcept {
-    return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-  }
-  std::string path_;
-  Descriptor file_;
-  std::string buffer_;
-};
-
-// The number of distinct keys in mapped files, by the faster hash under a random seed: no line is dropped for it,
-// and should somebody know lines that collide under every seed, the chain only has to grow.
+// The number of distinct keys in mapped files.
 std::uint64_t estimate_distinct(const Options& options, Keys& keys) {
   const Hash hasher(KeyedHash(KeyedHash::new_secret()).check_value());
   const auto threads = static_cast<unsigned>(std::clamp<std::uint64_t>(keys.stored_bytes() >> 20, 1, options.threads));
@@ -314,13 +241,33 @@ void report(const Options& options, const Memory& memory, const Count& count, do
                   seconds_text(seconds), rate_text(static_cast<double>(count.in) / std::max(seconds, 1e-9))));
 }
 
+// The options that a way of remembering does not have.
+void check_way(const Options& options, const CLI::App& app) {
+  const auto refuse = [&](const char* way, std::initializer_list<const char*> others) {
+    for (const char* const other : others) {
+      if (app.count(other) != 0) fail("{} excludes {}", way, other);
+    }
+  };
+  if (options.exact) refuse("--exact", {"--seen", "--ngrams", "--window", "--for", "--fpr", "--keyed"});
+  if (!options.seen.empty()) refuse("--seen", {"--ngrams", "--for"});
+  if (options.ngrams != 0) refuse("--ngrams", {"--window", "--for", "--keyed"});
+  if (options.seen.empty()) {
+    if (app.count("--save-every") != 0) fail("--save-every: nothing is saved without --seen");
+    if (app.count("--keyed") != 0) fail("--keyed: only --seen keeps a file");
+  }
+  if (options.ngrams == 0 && app.count("--threshold") != 0) fail("--threshold: it is of --ngrams");
+}
+
 int run(Options& options) {
+  if (options.exact) return dedup_exact(options);
+  if (!options.seen.empty()) return dedup_seen(options);
+  if (options.ngrams != 0) return dedup_corpus(options);
   const auto begin = std::chrono::steady_clock::now();
   if (options.window != 0 && options.keys_expected != 0)
     fail("--keys-expected: --window {} already says how many lines to remember", options.window);
   read_stdin_if_none(options.keys);
   options.keys.frugal = true;
-  Suspects suspects(options);
+  SideFile suspects("--suspects", options.suspects, options.keys);
   Keys keys(options.keys);
   const KeyedHash hasher(KeyedHash::new_secret());
   const auto memory = memory_for(options, hasher, keys);
@@ -329,26 +276,13 @@ int run(Options& options) {
 
   Count count;
   Wrong wrong(*memory);
-  Out out;
-  const Source* current = nullptr;
+  DedupWriter writer(options.keys, suspects);
   std::array<Digest<KeyedHash>, Parser::kColumn> digests;
   std::array<std::uint64_t, Parser::kColumn / 64> seen;
-  // Hands the runs of records for which `seen` is `value` to `sink`.
-  const auto write = [&](auto& sink, const Batch& batch, bool value) {
-    const std::size_t size = batch.records.size();
-    std::size_t from = 0;
-    const auto is = [&](std::size_t i) { return (seen[i / 64] >> i % 64 & 1) == std::uint64_t{value}; };
-    while (from < size) {
-      while (from < size && !is(from)) ++from;
-      std::size_t to = from;
-      while (to < size && is(to)) ++to;
-      if (to != from) write_records(sink, options.keys.as, batch.records.subspan(from, to - from), false);
-      from = to;
-    }
-  };
   const auto end = [&] {
-    out.flush();
-    if (suspects.wanted()) suspects.flush();
+    writer.flush();
+    count.in = writer.read();
+    count.out = writer.written();
     count.wrong = wrong.expected();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
     if (!options.quiet || options.json) report(options, *memory, count, seconds.count());
@@ -358,24 +292,15 @@ int run(Options& options) {
     keys.for_each(
         progress,
         [&](const Batch& batch, const Source* source) {
-          current = source;
           const std::size_t size = batch.keys.size();
+          const std::uint64_t before = writer.written();
           digest_column(hasher, options.keys.as, batch.keys, digests);
           memory->check(Column(digests.data(), size), seen);
-          std::uint64_t dropped = 0;
-          for (std::size_t i = 0; i < size; i += 64) dropped += static_cast<unsigned>(std::popcount(seen[i / 64]));
-          count.in += size;
-          count.out += size - dropped;
-          wrong.see(size - dropped);
-          if (dropped != size) write(out, batch, false);
-          if (dropped != 0 && suspects.wanted()) write(suspects, batch, true);
+          writer.write(batch, source, seen);
+          wrong.see(writer.written() - before);
           return true;
         },
-        [&] {
-          if (current == nullptr || current->mapped()) return;
-          out.flush();
-          if (suspects.wanted()) suspects.flush();
-        });
+        [&] { writer.block_done(); });
   } catch (const Interrupted&) {  // the usual end of an endless stream
     end();
     throw;
@@ -396,8 +321,8 @@ int run(Options& options) {
 Command::Run dedup_command(CLI::App& app) {
   auto options = std::make_shared<dedup::Options>();
   app.add_option("files", options->keys.files,
-                 "Files to read one after the other; - is standard input, which is also read if there is no file; .gz "
-                 "and .zst are read as they are")
+                 "Files to read one after the other; - is standard input, which is also read if there is no file; .gz, "
+                 ".zst, .xz, .bz2 and .lz4 are read as they are")
       ->type_name("FILE");
   auto* window = add_count(app, "--window", options->window, "N", "Remember the last N lines only, in fixed memory");
   app.add_option_function<std::string>(
@@ -410,11 +335,37 @@ Command::Run dedup_command(CLI::App& app) {
             "Make room for N distinct lines (with --for: in that time; default: 1M). Files are then read once");
   app.add_option("--suspects", options->suspects, "Write every line that is dropped to this file, for an exact check")
       ->type_name("FILE");
+  app.add_flag("--exact", options->exact,
+               "Lose no line: suspects are compared with the lines themselves, in the file or in a temporary one "
+               "(TMPDIR). 10 bytes per distinct line");
+  app.add_option("--seen", options->seen,
+                 "What was seen is in this filter file, made if it is missing, and is saved at the end: the next run "
+                 "goes on from there. With --window the file is made to remember the last N lines")
+      ->type_name("FILE");
+  add_count(app, "--save-every", options->save_every, "N",
+            "With --seen: save after every N lines, too; if the program is killed, only those since are written again; "
+            "default: 1M");
+  add_count(app, "--ngrams", options->ngrams, "N",
+            "Keys are documents: drop those most of whose runs of N words were seen (--json-lines --field text)");
+  app.add_option_function<std::string>(
+         "--threshold",
+         [o = options.get()](const std::string& text) {
+           const auto parsed = parse_share(text);
+           if (!parsed || !(*parsed > 0 && *parsed <= 1)) fail("--threshold {}: must be above 0 and at most 1", text);
+           o->threshold = *parsed;
+         },
+         "With --ngrams: the share that must have been seen; default: 0.8")
+      ->type_name("P");
+  declare_keyed(app, options->keyed);
   app.add_flag("-q,--quiet", options->quiet, "No report on standard error");
   declare_json(app, options->json);
   declare_threads(app, options->threads);
   declare_key_format(app, options->keys);
-  return [options] { return dedup::run(*options); };
+  declare_recipe(app, options->keys);
+  return [options, &app] {
+    dedup::check_way(*options, app);
+    return dedup::run(*options);
+  };
 }
 
 }  // namespace perhaps::cli

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "interrupt.h"
 #include "memory_check.h"
@@ -78,6 +80,44 @@ Changing::Changing(const std::string& path, const Keyed& keyed, bool erases) : l
   record = opened.file.header().record;
   hasher = opened.file.hasher();
   filter = load_filter(opened.file);
+}
+
+std::optional<Recipe> recipe_of(const Record& record, const std::string& path) {
+  const std::string* const text = record.find("recipe");
+  if (text == nullptr) return std::nullopt;
+  try {
+    return Recipe::parse(*text);
+  } catch (const Failure& failure) {
+    fail("{}: {}", path, failure.what());
+  }
+}
+
+Facts about_new(const Recipe& recipe, const std::string& note) {
+  std::time_t now = std::time(nullptr);
+  if (const char* const fixed = std::getenv("SOURCE_DATE_EPOCH"); fixed != nullptr) {
+    const auto seconds = parse_u64(fixed);
+    if (!seconds || *seconds > 253'402'300'799) fail("SOURCE_DATE_EPOCH {}: not a number of seconds", fixed);
+    now = static_cast<std::time_t>(*seconds);
+  }
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  Facts about = {{"recipe", recipe.text()}, {"created", text}, {"tool", "perhaps " PERHAPS_VERSION}};
+  if (!note.empty()) about.emplace_back("note", note);
+  return about;
+}
+
+void declare_note(CLI::App& app, std::string& note) {
+  app.add_option_function<std::string>(
+         "--note",
+         [&note](const std::string& given) {
+           if (given.size() > 4096) fail("--note: {} bytes; the limit is 4096", given.size());
+           if (given.find('\n') != std::string::npos) fail("--note: must be one line");
+           note = given;
+         },
+         "A line of text to store in the file, which info shows")
+      ->type_name("TEXT");
 }
 
 Description capped(Description d, std::optional<std::uint64_t> keys) {

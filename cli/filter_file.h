@@ -8,6 +8,7 @@
 #include "lock.h"
 #include "options.h"
 #include "perhaps/file/container.h"
+#include "recipe.h"
 
 namespace perhaps::cli {
 
@@ -39,6 +40,13 @@ struct Changing {
   AnyHasher hasher;
   std::unique_ptr<AnyMutable> filter;
 };
+// How the keys of a file of ours were made; none if it does not say. `path` is for messages.
+std::optional<Recipe> recipe_of(const Record& record, const std::string& path);
+// What a new file says about itself: the recipe, a note, when and by what it was made. SOURCE_DATE_EPOCH stands for the
+// time, so that two builds give the same bytes.
+Facts about_new(const Recipe& recipe, const std::string& note);
+// --note
+void declare_note(CLI::App& app, std::string& note);
 // The estimate of distinct keys is never more than the keys that were inserted.
 Description capped(Description d, std::optional<std::uint64_t> keys);
 // Writes the file atomically; Ctrl-C meanwhile leaves the old one, and no temporary file.

@@ -1,11 +1,13 @@
 // perhaps info: everything that a filter file says, whichever system wrote it.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "any_file.h"
 #include "command.h"
 #include "filter_file.h"
 #include "interrupt.h"
+#include "interval.h"
 #include "json.h"
 #include "options.h"
 #include "print.h"
@@ -113,6 +115,15 @@ std::string table_of(const std::vector<format::Entry>& entries) {
   return table(rows, "llrrrrr");
 }
 
+// That of another system's filter is a sample, and says so.
+std::string rate_of(const AnyFile& file, const Description& d) {
+  if (file.own) return percent(d.fpr);
+  const Interval likely =
+      wilson(static_cast<std::uint64_t>(std::llround(d.fpr * kModelSample)), std::uint64_t{1} << 18, 1.96);
+  return fmt::format("about {} ({} to {} at 95 % confidence)", percent(d.fpr), percent(likely.low),
+                     percent(likely.high));
+}
+
 void print(Out& out, const std::string& path, const AnyFile& file) {
   const Description d = described(file.filter());
   std::size_t width = std::string_view("headroom").size() + 1;
@@ -137,17 +148,24 @@ void print(Out& out, const std::string& path, const AnyFile& file) {
   if (d.probes != 0) row("probes", std::to_string(d.probes));
   for (const auto& [name, value] : d.more) row(name, value);
   row("fill", fmt::format("{} {:.1f} %", bar(d.fill, 30), d.fill * 100));
-  row("fpr", fmt::format("{} now{}", percent(d.fpr),
+  row("fpr", fmt::format("{} now{}", rate_of(file, d),
                          d.capacity ? fmt::format(", {} when full", percent(d.fpr_at_capacity)) : ""));
   row("headroom", headroom_of(d));
   if (d.wrong_erase && *d.wrong_erase > 0)
     row("remove",
         fmt::format("of a key never added removes another one, once in {} times", grouped(1 / *d.wrong_erase)));
   if (d.needs_rebuild) row("rebuild", "removals have made it worse than a fresh filter of its keys");
-  if (file.own) {
-    row("checksum", checksum_of(file));
-    for (const auto& [name, value] : file.own->header().record.about) row(name, printable(value));
+  const Record record = file.record();
+  if (const std::string* const recipe = record.find("recipe")) {
+    row("recipe", printable(*recipe));
+  } else {
+    row("recipe", file.own ? "none stored: keys are asked for as given"
+                           : "this format stores none: ask for keys as they were added");
   }
+  for (const auto& [name, value] : record.about) {
+    if (name != "recipe") row(name, printable(value));
+  }
+  if (file.own) row("checksum", checksum_of(file));
   for (const std::string& note : file.opened.notes) row("note", note);
   const auto& entries = file.opened.entries;
   if (entries.size() > 1 || (entries.size() == 1 && !entries[0].name.empty())) {

@@ -1,5 +1,6 @@
 #include "interrupt.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -43,6 +44,46 @@ void on_signal(int signal) noexcept {
   }
 }
 
+// The file that is mapped at `address`, from /proc/self/maps, whose lines are
+// "from-to rwxp offset device inode   /path"; empty if there is none. For a signal handler, like the above.
+std::string_view mapped_at(std::uintptr_t address, char* buffer, std::size_t room) noexcept {
+  const int fd = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return {};
+  std::size_t used = 0;
+  for (;;) {
+    const ssize_t n = ::read(fd, buffer + used, room - used);
+    if (n <= 0) return {};
+    used += static_cast<std::size_t>(n);
+    std::string_view text(buffer, used);
+    for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+      const std::string_view line = text.substr(0, end);
+      text.remove_prefix(end + 1);
+      std::uintptr_t from = 0;
+      std::uintptr_t to = 0;
+      const auto first = std::from_chars(line.data(), line.data() + line.size(), from, 16);
+      if (first.ec != std::errc()) continue;
+      std::from_chars(first.ptr + 1, line.data() + line.size(), to, 16);
+      const std::size_t path = line.find('/');
+      if (address >= from && address < to)
+        return path == std::string_view::npos ? std::string_view() : line.substr(path);
+    }
+    std::memmove(buffer, text.data(), text.size());
+    used = text.size();
+    if (used == room) return {};
+  }
+}
+
+void on_bus_error(int, siginfo_t* info, void*) noexcept {
+  static char buffer[1 << 14];
+  constexpr std::string_view kText = " became shorter while it was being read\n";
+  std::string_view file = mapped_at(reinterpret_cast<std::uintptr_t>(info->si_addr), buffer, sizeof buffer);
+  if (file.empty()) file = "a file";
+  for (const std::string_view part : {std::string_view("perhaps: "), file, kText}) {
+    [[maybe_unused]] const auto n = ::write(STDERR_FILENO, part.data(), part.size());
+  }
+  ::_exit(kError);
+}
+
 }  // namespace
 
 void catch_signals() {
@@ -57,16 +98,14 @@ void catch_signals() {
   ::signal(SIGXFSZ, SIG_IGN);
   // Reading a mapped page beyond the end of a file that was truncated.
   struct sigaction bus {};
-  bus.sa_handler = [](int) {
-    constexpr std::string_view kText = "perhaps: a file became shorter while it was being read\n";
-    [[maybe_unused]] const auto n = ::write(STDERR_FILENO, kText.data(), kText.size());
-    ::_exit(kError);
-  };
+  bus.sa_sigaction = &on_bus_error;
+  bus.sa_flags = SA_SIGINFO;
   ::sigaction(SIGBUS, &bus, nullptr);
 }
 void check_interrupt() {
   if (const int signal = caught.load(std::memory_order_relaxed); signal != 0) throw Interrupted{signal};
 }
+void forget_interrupt() noexcept { caught = 0; }
 Saving::Saving() {
   saving = true;
   check_interrupt();

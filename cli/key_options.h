@@ -1,7 +1,7 @@
-// Which keys, and how they are read: files, standard input, literals; lines or binary records; a field of each record.
+// Which keys, and how they are read: files, standard input, literals; and the recipe (recipe.h).
 //
 // A *record* is what the input holds and what `query` prints again; its *key* is what is hashed: the record itself, or
-// its field, trimmed, lower-cased, decoded from hex.
+// what the recipe makes of it.
 #pragma once
 #include <CLI/App.hpp>
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "records.h"
+#include "recipe.h"
 
 namespace perhaps::cli {
 
@@ -19,29 +19,39 @@ struct ShardChoice {
   std::uint64_t count = 0;  // 0: all keys
 };
 
-struct KeyOptions {
-  std::vector<std::string> files;     // "-" is standard input
-  std::vector<std::string> literals;  // of -e
-  KeysAs as = KeysAs::lines;
-  std::uint32_t field = 0;  // 1 is the first; 0: the whole record
-  char delimiter = '\t';
-  bool lower = false;
-  bool trim = false;
-  ShardChoice shard{};
-  bool frugal = false;  // gives back the pages of mapped files once they are read: they count as our memory
+// A record that lacks the field: an error, left out and counted, or the empty key.
+enum class Missing : std::uint8_t { fail, skip, empty };
 
-  bool key_is_record() const noexcept { return as != KeysAs::hex && field == 0 && !lower && !trim; }
+struct KeyOptions : Recipe {
+  std::vector<std::string> files{};     // "-" is standard input
+  std::vector<std::string> literals{};  // of -e: keys, not records
+  Missing missing = Missing::fail;
+  RecipeChoice choice{};
+  ShardChoice shard{};
+  bool frugal = false;        // gives back the pages of mapped files once they are read: they count as our memory
+  bool goes_on = false;       // a file that cannot be opened is said and left out (Keys::failed)
+  bool has_literals = false;  // the command has -e
+  // What strips the marks of other systems' text files from keys, for the warning.
+  std::string trim_advice = "--trim strips it";
+
+  // Reads by the recipe of the filter `path`, unless the command line forbids it; none: as the command line says.
+  void adopt(const std::optional<Recipe>& stored, const std::string& path);
 };
 
-// --keys-as, -0, --field, --delimiter, --lower, --trim
+// --keys-as, -0, --csv, --json-lines, --field, --delimiter, --missing, --lower, --trim, --hash
 void declare_key_format(CLI::App& app, KeyOptions& options);
 // The same, -e, and the positional files.
 void declare_keys(CLI::App& app, KeyOptions& options);
+// --recipe, of commands that read a filter which may have one.
+void declare_recipe(CLI::App& app, KeyOptions& options);
 
 // Standard input if nothing was named; refuses options that do not go together.
 void read_stdin_if_none(KeyOptions& options);
 void check_key_format(const KeyOptions& options);
 // `used`: how many options name it elsewhere. It can be read once.
 void check_stdin_once(const std::vector<std::string>& files, std::ptrdiff_t used = 0);
+
+// The options that say the recipe again, for a command line.
+std::vector<std::string> options_of(const Recipe& recipe);
 
 }  // namespace perhaps::cli

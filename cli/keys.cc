@@ -7,15 +7,24 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "command.h"
 #include "little_endian.h"
+#include "print.h"
 
 namespace perhaps::cli {
 
 Keys::Keys(const KeyOptions& options) : options_(options) {
   for (const std::string& path : options.files) {
-    sources_.push_back(Source::open(path, options.as));
+    try {
+      sources_.push_back(Source::open(path, options));
+    } catch (const Failure& failure) {
+      if (!options.goes_on) throw;
+      say("", failure.what());
+      failed_ = true;
+      continue;
+    }
     if (options.frugal) sources_.back()->be_frugal();
   }
 }
@@ -28,7 +37,7 @@ void Keys::unmap() {
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     if (!sources_[i]->mapped()) continue;
     sources_[i].reset();
-    sources_[i] = Source::open(options_.files[i], options_.as, false);
+    sources_[i] = Source::open(options_.files[i], options_, false);
   }
 }
 
@@ -89,8 +98,21 @@ unsigned Keys::share_out(unsigned threads, const std::function<void(unsigned, So
   return used;
 }
 
+void Keys::report_skipped(std::uint64_t skipped) {
+  if (skipped == 0 || std::exchange(reported_, true)) return;
+  say("", fmt::format("{} record{} no field {} and {} skipped", grouped(skipped), skipped == 1 ? " has" : "s have",
+                      fmt::join(options_.fields, ","), skipped == 1 ? "was" : "were"));
+}
+
 std::uint64_t Keys::count(unsigned threads) {
   Progress progress("counting", stored_bytes());
+  if (options_.missing == Missing::skip && !options_.fields.empty()) {  // only the parser knows which have the field
+    std::atomic<std::uint64_t> kept{0};
+    for_each_parallel(threads, progress, [&](unsigned, const Batch& batch) {
+      kept.fetch_add(batch.keys.size(), std::memory_order_relaxed);
+    });
+    return kept;
+  }
   std::atomic<std::uint64_t> total{options_.literals.size()};
   share_out(threads, [&](unsigned, Source&, Bytes block, std::uint64_t stored) {
     const std::uint64_t count = count_records(options_.as, block);
@@ -121,6 +143,7 @@ void Keys::for_each(Progress& progress, const Use& use, const std::function<void
       source->release(whole);
     }
   }
+  report_skipped(parser.take_skipped());
 }
 
 unsigned Keys::for_each_parallel(unsigned threads, Progress& progress,
@@ -128,7 +151,7 @@ unsigned Keys::for_each_parallel(unsigned threads, Progress& progress,
   std::vector<std::unique_ptr<Parser>> parsers;
   for (unsigned i = 0; i < threads; ++i) parsers.push_back(std::make_unique<Parser>(options_));
   for (std::size_t i = 0; i < options_.literals.size(); i += Parser::kColumn) use(0, parsers[0]->literals(i));
-  return share_out(threads, [&](unsigned thread, Source& source, Bytes block, std::uint64_t stored) {
+  const unsigned used = share_out(threads, [&](unsigned thread, Source& source, Bytes block, std::uint64_t stored) {
     const Bytes whole = block;
     Batch batch;
     std::uint64_t count = 0;
@@ -139,6 +162,10 @@ unsigned Keys::for_each_parallel(unsigned threads, Progress& progress,
     progress.advance(stored, count);
     source.release(whole);
   });
+  std::uint64_t skipped = 0;
+  for (const auto& parser : parsers) skipped += parser->take_skipped();
+  report_skipped(skipped);
+  return used;
 }
 
 void digest_keys(const AnyHasher& hasher, KeysAs as, std::span<const Bytes> keys,

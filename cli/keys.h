@@ -29,8 +29,8 @@ void digest_keys(const AnyHasher& hasher, KeysAs as, std::span<const Bytes> keys
 // Bit i % 64 of answers[i / 64] belongs to keys[i]. Other systems' filters look up the bytes of a number.
 void query(const AnyFilter& filter, KeysAs as, std::span<const Bytes> keys, std::span<std::uint64_t> answers);
 
-// Writes records as they came, with sink.write. Records of a source are contiguous, each after its length or before its
-// separator, so a run of them is one write; literals become lines, or end in NUL under -0.
+// Writes records as they came, with sink.write. Records of a source that follow each other, each after its length or
+// before its separator, are one write; literals become lines, or end in NUL under -0.
 template <class Sink>
 void write_records(Sink& sink, KeysAs as, std::span<const Bytes> records, bool literal) {
   if (literal) {
@@ -40,11 +40,17 @@ void write_records(Sink& sink, KeysAs as, std::span<const Bytes> records, bool l
     }
     return;
   }
-  const std::byte* const begin = records.front().data() - (as == KeysAs::len32 ? 4 : 0);
-  sink.write(Bytes(begin, records.back().data() + records.back().size()));
-  // The last line of a file may lack its end.
-  if (as == KeysAs::nul) sink.write('\0');
-  if (as == KeysAs::lines || as == KeysAs::hex) sink.write('\n');
+  const std::ptrdiff_t between = as == KeysAs::len32 ? 4 : as == KeysAs::u64 ? 0 : 1;
+  for (std::size_t from = 0; from < records.size();) {
+    std::size_t to = from + 1;
+    while (to < records.size() && records[to].data() == records[to - 1].data() + records[to - 1].size() + between) ++to;
+    const std::byte* const begin = records[from].data() - (as == KeysAs::len32 ? 4 : 0);
+    sink.write(Bytes(begin, records[to - 1].data() + records[to - 1].size()));
+    // The last line of a file may lack its end.
+    if (as == KeysAs::nul) sink.write('\0');
+    if (!binary(as) && as != KeysAs::nul) sink.write('\n');
+    from = to;
+  }
 }
 
 class Keys {
@@ -58,7 +64,8 @@ class Keys {
   void unmap();
   std::uint64_t stored_bytes() const noexcept;  // 0 if unknown
   bool empty() const noexcept { return sources_.empty() && options_.literals.empty(); }
-  std::string names() const;  // for reports
+  std::string names() const;                        // for reports
+  bool failed() const noexcept { return failed_; }  // KeyOptions::goes_on: a file could not be opened
 
   // Of all shards.  REQUIRES: all_mapped()
   std::uint64_t count(unsigned threads);
@@ -73,8 +80,13 @@ class Keys {
  private:
   unsigned share_out(unsigned threads, const std::function<void(unsigned, Source&, Bytes, std::uint64_t)>& use);
 
+  // Says once how many records lacked the field.
+  void report_skipped(std::uint64_t skipped);
+
   const KeyOptions& options_;
   std::vector<std::unique_ptr<Source>> sources_;
+  bool reported_ = false;
+  bool failed_ = false;
 };
 
 }  // namespace perhaps::cli

@@ -27,6 +27,7 @@ constexpr Examples kBuild = {
     "perhaps build -o seen.perhaps keys.txt",
     "zcat keys.gz | perhaps build -o seen.perhaps --fpr 0.001",
     "perhaps build -o mail.perhaps --field 2 --delimiter , --lower people.csv",
+    "perhaps build -o csv.perhaps --csv --field mail --note 'the list of May' table.csv",
     "perhaps build -o small.perhaps --max-bytes 64Ki keys.txt more.txt",
     "perhaps build --format guava --set fpp=0.001 -o seen.guava keys.txt",
     "perhaps build --format redisbloom-bf --shards 4 -o seen.shards keys.txt",
@@ -35,7 +36,9 @@ constexpr Examples kQuery = {
     "perhaps query seen.perhaps -e hello",
     "perhaps query seen.perhaps new.txt > known.txt",
     "cat new.txt | perhaps query -v seen.perhaps > certainly-new.txt",
-    "perhaps query -c mail.perhaps --field 2 --delimiter , --lower people.csv",
+    "perhaps query -c mail.perhaps people.csv",
+    "perhaps query --csv --field mail csv.perhaps table.csv --rest others.csv",
+    "cat new.txt | perhaps query --answers seen.perhaps",
 };
 constexpr Examples kAdd = {
     "perhaps add seen.perhaps more.txt",
@@ -60,6 +63,8 @@ constexpr Examples kDedup = {
     "perhaps dedup keys.txt more.txt > once.txt",
     "cat keys.txt | perhaps dedup --window 100k --suspects dropped.txt > once.txt",
     "perhaps dedup --for 10m --field 2 --delimiter , people.csv",
+    "perhaps dedup --exact keys.txt more.txt > once.txt",
+    "perhaps dedup --seen log.perhaps keys.txt > fresh.txt",
 };
 constexpr Examples kVerify = {
     "perhaps verify seen.perhaps --keys keys.txt",
@@ -119,7 +124,9 @@ constexpr Command kCommands[] = {
      kBuild, &build_command},
     {"query", "print the keys that are perhaps in a filter",
      "Prints the records whose key is perhaps in the filter, in their order and as they were written; with -v the ones "
-     "that are certainly not in it. Exit code: 0 if any was printed (or would have been), 1 if none, 2 on an error. "
+     "that are certainly not in it. Keys are made by the recipe that is stored in the filter (fields, case, numbers); "
+     "options that contradict it are refused. Exit code: 0 if any was printed (or would have been), 1 if none, 2 on an "
+     "error; a file that cannot be opened is an error, but the others are read. "
      "Binary records (--keys-as len32 or u64) are printed as they came. With --redis the filter is queried "
      "on the server; keys are split by node, and all nodes are queried at once.",
      kQuery, &query_command},
@@ -160,7 +167,8 @@ constexpr Command kCommands[] = {
     {"dedup", "print the lines of a stream that were not seen before",
      "Prints the records whose key was not seen before, in their order and as they were written, and a report on "
      "standard error. The memory is a small part of what a set of the lines would take. A false positive drops a line "
-     "that was never seen: the report says how many such drops to expect, and --suspects keeps all that was dropped. "
+     "that was never seen: the report says how many such drops to expect, --suspects keeps all that was dropped, and "
+     "--exact has none. With --seen the memory is a file, and the next run goes on from there. "
      "A window forgets: with --window N a line is dropped if it is among the last N lines, and may also be dropped if "
      "it is among the N/7 lines before those.",
      kDedup, &dedup_command},
@@ -231,12 +239,13 @@ void run_elsewhere(const std::string& word, char** argv) {
 }
 
 [[noreturn]] void fail_unknown(std::string_view word) {
-  std::string like;
+  std::vector<std::string> names = other_commands();
   for (const Command& command : kCommands) {
-    if (!command.hidden && command.name.substr(0, 2) == word.substr(0, 2))
-      like = fmt::format("; did you mean {}?", command.name);
+    if (!command.hidden) names.emplace_back(command.name);
   }
-  fail("'{}' is not a command{} (see perhaps --help)", word, like);
+  const std::string_view meant = nearest(word, names);
+  fail("'{}' is not a command{} (see perhaps --help)", word,
+       meant.empty() ? "" : fmt::format("; did you mean {}?", meant));
 }
 
 // If a standard descriptor is closed, the next file opened would take its number, and messages would be written into

@@ -21,6 +21,8 @@ struct Options {
   std::string output;
   Keyed keyed;
   bool intersect = false;
+  bool given = false;
+  std::string note;
   bool json = false;
 };
 
@@ -57,12 +59,52 @@ int join(const Options& options) {
   return kYes;
 }
 
+// Keys of both must be asked for in one way.
+void check_recipes(const Options& options, const Record& record, const std::string& path, const Record& other) {
+  const std::string& first = options.filters.front();
+  const auto ours = recipe_of(record, first);
+  const auto theirs = recipe_of(other, path);
+  if (options.given || !ours || !theirs || ours->same_key(*theirs)) return;
+  fail(
+      "{} and {} cannot be merged: their keys were made by the recipes '{}' and '{}' (--recipe given merges them "
+      "regardless)",
+      first, path, ours->text(), theirs->text());
+}
+
+// Distinct keys that are in all filters, by inclusion and exclusion: |A| + |B| - |A or B|, of two filters at a time;
+// the bits of the intersection say more than there are, because keys of one filter only share bits. `most` is an upper
+// bound at 5 sigma of the three estimates, as if their errors were independent: they are less.
+class Common {
+ public:
+  // REQUIRES: `all` can be merged with `other`
+  void see(std::unique_ptr<AnyMutable> all, const AnyFilter& other) {
+    const Description a = all->describe();
+    const Description b = other.describe();
+    if (!all->merge(other)) return;
+    const Description both = all->describe();
+    const double error = std::sqrt(variance(a) + variance(b) + variance(both));
+    keys = std::min(keys, std::max(0.0, a.keys_estimated + b.keys_estimated - both.keys_estimated));
+    most = std::min(most, std::max(0.0, a.keys_estimated + b.keys_estimated - both.keys_estimated) + 5 * error);
+  }
+  double keys = INFINITY;
+  double most = INFINITY;
+
+ private:
+  // Of -bits / probes * ln(1 - fill), for a classic filter. Keys are shared out unevenly to lines: twice that.
+  static double variance(const Description& d) {
+    if (!(d.fill < 1) || d.probes == 0) return INFINITY;
+    const double load = -std::log1p(-d.fill);
+    return 2 * static_cast<double>(d.bits) * (std::expm1(load) - load) / (d.probes * d.probes);
+  }
+};
+
 int run(const Options& options) {
   check_output(options.output);
   if (is_shards(FileBytes(options.filters.front()).bytes())) return join(options);
   std::unique_ptr<AnyMutable> result;
   Record record;
   std::uint64_t fewest = UINT64_MAX;
+  Common common;
   Progress progress("merging", 0);
   for (const std::string& path : options.filters) {
     const Opened opened = open_filter(path, {.keyed = options.keyed});
@@ -73,6 +115,9 @@ int run(const Options& options) {
       record = theirs;
       continue;
     }
+    check_recipes(options, record, path, theirs);
+    if (options.intersect)
+      common.see(load_filter(open_filter(options.filters.front(), {.keyed = options.keyed}).file), *opened.filter);
     const auto done = options.intersect ? result->intersect(*opened.filter) : result->merge(*opened.filter);
     if (!done) fail("{} and {} cannot be merged: {}", options.filters.front(), path, done.error().detail);
     record.keys += theirs.keys;
@@ -82,19 +127,26 @@ int run(const Options& options) {
   }
   // The intersection has no more keys than its smallest part, whatever the estimate says: that of a full filter is
   // infinite.
-  const Description d = capped(result->describe(), options.intersect ? fewest : record.keys);
+  Description d = capped(result->describe(), options.intersect ? fewest : record.keys);
+  if (options.intersect) {
+    d.keys_estimated = std::min(d.keys_estimated, common.keys);
+    common.most = std::min(common.most, static_cast<double>(fewest));
+  }
   if (options.intersect) record.keys = static_cast<std::uint64_t>(std::llround(std::max(0.0, d.keys_estimated)));
+  if (const auto recipe = recipe_of(record, options.filters.front())) record.about = about_new(*recipe, options.note);
   save_filter(*result, options.output, record);
   if (options.json) {
     Json json;
     json.add("file", options.output).add("filters", static_cast<std::uint64_t>(options.filters.size()));
     json.add("keys", record.keys).add("keys_distinct", d.keys_estimated).add("bytes", d.bytes);
+    if (options.intersect) json.add("keys_distinct_most", common.most);
     json.add("fill", d.fill).add("fpr", d.fpr);
     Out().write(json.text() + "\n");
   } else {
-    Out().write(fmt::format("{}: {} of {} filters, about {} distinct keys, fpr {}\n", options.output,
-                            options.intersect ? "intersection" : "union", options.filters.size(),
-                            grouped(d.keys_estimated), percent(d.fpr)));
+    Out().write(
+        fmt::format("{}: {} of {} filters, about {} distinct keys{}, fpr {}\n", options.output,
+                    options.intersect ? "intersection" : "union", options.filters.size(), grouped(d.keys_estimated),
+                    options.intersect ? fmt::format(", at most {}", grouped(common.most)) : "", percent(d.fpr)));
   }
   warn_if_saturated(options.output, d, record);
   return kYes;
@@ -108,6 +160,15 @@ Command::Run merge_command(CLI::App& app) {
   app.add_option("filters", options->filters, "Filter files")->type_name("FILTER")->required();
   app.add_option("-o,--output", options->output, "The file to write")->type_name("FILE")->required();
   app.add_flag("--intersect", options->intersect, "Keep what is in all of them");
+  declare_note(app, options->note);
+  app.add_option_function<std::string>(
+         "--recipe",
+         [options](const std::string& text) {
+           if (text != "stored" && text != "given") fail("--recipe {}: must be one of stored|given", text);
+           options->given = text == "given";
+         },
+         "given: merge filters even if their keys were made by different recipes; the first one's is kept")
+      ->type_name("stored|given");
   declare_json(app, options->json);
   declare_keyed(app, options->keyed);
   return [options] { return merge::run(*options); };

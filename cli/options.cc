@@ -47,6 +47,13 @@ std::optional<std::uint64_t> parse_count(std::string_view text) noexcept {
   return static_cast<std::uint64_t>(std::round(value));
 }
 
+std::string why_no_count(std::string_view text) {
+  double value = 0;
+  const auto rest = number_at(text, value);
+  if (rest && value > 0 && scale_of(*rest)) return "too many; the limit is 2^64 - 1";
+  return "not a number (such as 1000000, 1e9, 1.5M or 64Mi)";
+}
+
 std::optional<std::uint64_t> parse_u64(std::string_view text) noexcept {
   const bool hex = text.starts_with("0x") || text.starts_with("0X");
   if (hex) text.remove_prefix(2);
@@ -73,7 +80,7 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, std::uint64_t& va
           name,
           [&value, name, at_least](const std::string& given) {
             const auto parsed = parse_count(given);
-            if (!parsed) fail("{} {}: not a number (such as 1000000, 1e9, 1.5M or 64Mi)", name, given);
+            if (!parsed) fail("{} {}: {}", name, given, why_no_count(given));
             if (*parsed < at_least) fail("{} {}: must be at least {}", name, given, at_least);
             value = *parsed;
           },

@@ -15,6 +15,8 @@ namespace perhaps::cli {
 
 // 1000000, 1e9, 1.5M (powers of 1000: k M G T), 64Mi (powers of 1024), 64MB.
 std::optional<std::uint64_t> parse_count(std::string_view text) noexcept;
+// Why parse_count() does not take it.
+std::string why_no_count(std::string_view text);
 std::optional<std::uint64_t> parse_u64(std::string_view text) noexcept;  // decimal, or hex after 0x
 std::optional<double> parse_share(std::string_view text) noexcept;       // 0.01 or 1%
 

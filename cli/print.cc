@@ -71,7 +71,22 @@ std::string bytes_text(double bytes) { return scaled(bytes, "B"); }
 std::string rate_text(double per_second) { return scaled(per_second, ""); }
 std::string percent(double share) {
   if (share == 0) return "0 %";
+  if (share > 0 && share < 1e-4) return one_in(share);
   return fmt::format("{:.3g} %", share * 100);
+}
+std::string one_in(double share) {
+  if (!(share > 0)) return "none";
+  const double n = 1 / share;
+  if (n < 10) return fmt::format("1 in {:.3g}", n);
+  if (n < 999'500) {
+    const double unit = std::pow(10, std::max(0.0, std::floor(std::log10(n)) - 2));
+    return "1 in " + grouped(std::round(n / unit) * unit);
+  }
+  static constexpr std::string_view kNames[] = {"million", "billion", "trillion", "quadrillion", "quintillion"};
+  double scale = 1e6;
+  std::size_t name = 0;
+  while (n / scale >= 999.5 && name + 1 < std::size(kNames)) scale *= 1000, ++name;
+  return n / scale >= 1e6 ? "fewer than 1 in 10^24" : fmt::format("1 in {:.3g} {}", n / scale, kNames[name]);
 }
 std::string seconds_text(double s) {
   if (!(s < 360'000)) return "long";

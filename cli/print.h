@@ -16,7 +16,8 @@ std::string grouped(std::uint64_t n);      // 12,345,678
 std::string grouped(double n);             // rounded
 std::string bytes_text(double bytes);      // 12.3 MB, powers of 1000
 std::string rate_text(double per_second);  // 12.3 M
-std::string percent(double share);         // 0.953 %
+std::string percent(double share);         // 0.953 %; below 0.01 %: 1 in 1.01 million
+std::string one_in(double share);          // 1 in 12,300
 std::string seconds_text(double seconds);  // 0.45 s, 2:05
 std::string bar(double share, int width);  // [####......], the unfilled part dotted
 

@@ -1,6 +1,7 @@
 // From the arguments to an exit code: the same for the tool and for the programs beside it.
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <new>
 
 #include "command.h"
@@ -8,6 +9,68 @@
 #include "print.h"
 
 namespace perhaps::cli {
+namespace {
+
+// Insertions, deletions, changes and exchanges of neighbours that turn a into b.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
+  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
+  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
+// "--output": every long option of the command.
+std::vector<std::string> options_in(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* const option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// What the parser says, in our words.
+[[noreturn]] void fail_parsing(const CLI::App& app, const Command& command, const CLI::ParseError& error) {
+  const std::string_view text = error.what();
+  const std::string_view kind = error.get_name();
+  // A misspelt option may also be the reason why a required one is missing.
+  std::string word;
+  for (const std::string& left : app.remaining()) {
+    if (word.empty() || (left.starts_with('-') && !word.starts_with('-'))) word = left.substr(0, left.find('='));
+  }
+  if (kind == "ExtrasError" || (kind == "RequiredError" && word.starts_with('-'))) {
+    const std::vector<std::string> options = options_in(app);
+    const std::string_view meant = word.starts_with("--") ? nearest(word, options) : std::string_view();
+    fail("{}: {}{} (see perhaps {} --help)", word,
+         word.starts_with('-') ? "there is no such option" : "is one argument too many",
+         meant.empty() ? "" : fmt::format("; did you mean {}?", meant), command.name);
+  }
+  if (kind == "ArgumentMismatch") {
+    const std::string name(text.substr(0, text.find(':')));
+    const std::size_t times = app.get_option_no_throw(name) == nullptr ? 0 : app.count(name);
+    if (times > 1) fail("{}: was given {} times, and has one value (see perhaps {} --help)", name, times, command.name);
+    fail("{}: needs a value (see perhaps {} --help)", name, command.name);
+  }
+  fail("{} (see perhaps {} --help)", text, command.name);
+}
+
+}  // namespace
+
+std::string_view nearest(std::string_view given, std::span<const std::string> words) {
+  std::string_view best;
+  std::size_t least = given.size() < 6 ? 2 : 3;  // at most one or two slips
+  for (const std::string& word : words) {
+    const std::size_t d = distance(given, word);
+    if (d < least) least = d, best = word;
+  }
+  return best;
+}
 
 int run_command(const Command& command, int argc, char** argv) {
   set_command_name(command.name);
@@ -23,7 +86,7 @@ int run_command(const Command& command, int argc, char** argv) {
     Out().write(help_of(command));
     return kYes;
   } catch (const CLI::ParseError& error) {
-    fail("{} (see perhaps {} --help)", error.what(), command.name);
+    fail_parsing(app, command, error);
   }
   return work();
 }

@@ -1,4 +1,4 @@
-// Bytes of a pipe or of a compressed file, as they come. gzip and zstd are told by their first bytes.
+// Bytes of a pipe or of a compressed file, as they come. gzip, zstd, xz, bzip2 and lz4 are told by their first bytes.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -10,7 +10,8 @@
 
 namespace perhaps::cli {
 
-enum class Packing : std::uint8_t { none, gzip, zstd };
+enum class Packing : std::uint8_t { none, gzip, zstd, xz, bzip2, lz4 };
+inline constexpr std::size_t kMagic = 10;  // bytes that tell
 Packing packing_of(Bytes start) noexcept;
 
 class Reader {

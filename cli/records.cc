@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "command.h"
+#include "csv.h"
 #include "split.h"
 
 namespace perhaps::cli {
@@ -20,6 +21,7 @@ std::size_t whole_records(KeysAs as, Bytes text, std::size_t enough) noexcept {
         text.empty() ? nullptr : static_cast<const std::byte*>(::memrchr(text.data(), separator, text.size()));
     return at == nullptr ? 0 : static_cast<std::size_t>(at - text.data()) + 1;
   }
+  if (as == KeysAs::csv) return csv::whole_records(text, enough);
   if (as == KeysAs::u64) return std::min(text.size(), enough + 7) / 8 * 8;
   std::size_t at = 0;
   while (at < text.size() && at < enough) {
@@ -35,6 +37,7 @@ std::uint64_t count_records(KeysAs as, Bytes block) noexcept {
     const std::byte separator = separator_of(as);
     return count_separators(block, separator) + (!block.empty() && block.back() != separator ? 1 : 0);
   }
+  if (as == KeysAs::csv) return csv::count_records(block);
   if (as == KeysAs::u64) return block.size() / 8;
   std::uint64_t count = 0;
   for (std::size_t at = 0; at < block.size(); ++count) at += static_cast<std::size_t>(framed_size(block.subspan(at)));

@@ -8,13 +8,15 @@
 
 namespace perhaps::cli {
 
-enum class KeysAs : std::uint8_t { lines, nul, hex, len32, u64 };
+enum class KeysAs : std::uint8_t { lines, nul, len32, u64, csv, json };
 
 // A pipe without separators must not take all the memory. A mapped file takes none, but the same keys are refused.
 inline constexpr std::size_t kMaxRecord = std::size_t{1} << 30;
 
 inline std::byte separator_of(KeysAs as) noexcept { return as == KeysAs::nul ? std::byte{0} : std::byte{'\n'}; }
-inline bool separated(KeysAs as) noexcept { return as == KeysAs::lines || as == KeysAs::nul || as == KeysAs::hex; }
+// One separator ends each record, wherever it stands. (In CSV it may stand in quotes.)
+inline bool separated(KeysAs as) noexcept { return as == KeysAs::lines || as == KeysAs::nul || as == KeysAs::json; }
+inline bool binary(KeysAs as) noexcept { return as == KeysAs::len32 || as == KeysAs::u64; }
 
 // The bytes of the len32 record at the front of `rest`, length included; more than rest.size() if it is cut short.
 inline std::uint64_t framed_size(Bytes rest) noexcept {

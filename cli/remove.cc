@@ -69,6 +69,7 @@ int run(Options& options) {
   Record& record = file.record;
   AnyMutable* const filter = file.filter.get();
   const Harm harm(filter->describe());
+  options.keys.adopt(recipe_of(record, options.filter), options.filter);
   read_stdin_if_none(options.keys);
   Keys keys(options.keys);
 
@@ -144,6 +145,7 @@ Command::Run remove_command(CLI::App& app) {
   declare_json(app, options->json);
   declare_keyed(app, options->keyed);
   declare_keys(app, options->keys);
+  declare_recipe(app, options->keys);
   return [options] { return remove::run(*options); };
 }
 

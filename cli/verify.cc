@@ -7,6 +7,7 @@
 #include "any_file.h"
 #include "command.h"
 #include "filter_file.h"
+#include "interval.h"
 #include "json.h"
 #include "keys.h"
 #include "options.h"
@@ -27,22 +28,6 @@ struct Options {
   FormatArgs format;
   bool json = false;
 };
-
-// Wilson's score interval, which also holds for rates near 0, where the textbook interval is empty.
-struct Interval {
-  double low;
-  double high;
-};
-Interval wilson(std::uint64_t hits, std::uint64_t tries, double z) {
-  if (tries == 0) return {0, 1};
-  const auto n = static_cast<double>(tries);
-  const double p = static_cast<double>(hits) / n;
-  const double middle = p + z * z / (2 * n);
-  const double spread = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
-  const double scale = 1 + z * z / n;
-  return {hits == 0 ? 0 : std::max(0.0, (middle - spread) / scale),
-          hits == tries ? 1 : std::min(1.0, (middle + spread) / scale)};
-}
 
 std::string shown(Bytes record, KeysAs as) {
   constexpr std::size_t kMax = 60;
@@ -119,9 +104,10 @@ Tally ask_all(const AnyFilter& filter, Keys& keys, KeysAs as, const char* label,
 }
 
 int run(Options& options) {
-  check_key_format(options.keys);
   check_stdin_once(options.keys.files, std::count(options.absent.files.begin(), options.absent.files.end(), "-"));
   const AnyFile file(options.filter, options.open, options.format);  // before waiting for a pipe
+  options.keys.adopt(recipe_of(file.record(), options.filter), options.filter);
+  check_key_format(options.keys);
   Keys keys(options.keys);
   std::vector<std::string> absent_files = std::move(options.absent.files);
   options.absent = options.keys;
@@ -136,10 +122,9 @@ int run(Options& options) {
                            : ask_all(file.filter(), absent, options.keys.as, "absent", nullptr);
   const std::uint64_t false_negatives = present.asked - present.perhaps;
   const double fpr = others.asked == 0 ? 0 : static_cast<double>(others.perhaps) / static_cast<double>(others.asked);
-  const Interval likely = wilson(others.perhaps, others.asked, 1.96);
-  // The model of another system's filter is itself a measurement (format/codec.h), with an error of its own.
-  constexpr double kSample = 1 << 18;
-  const double spread = file.codec == nullptr ? 1 : std::sqrt(1 + static_cast<double>(others.asked) / kSample);
+  // The interval that is printed decides: 5 sigma, or one filter in twenty would seem to disagree. The model of another
+  // system's filter is itself a measurement (format/codec.h), with an error of its own, by which the interval is wider.
+  const double spread = file.codec == nullptr ? 1 : std::sqrt(1 + static_cast<double>(others.asked) / kModelSample);
   const Interval possible = wilson(others.perhaps, others.asked, 5 * spread);
   const bool agrees = d.fpr >= possible.low && d.fpr <= possible.high;
 
@@ -147,7 +132,10 @@ int run(Options& options) {
   if (options.json) {
     Json json;
     json.add("keys", present.asked).add("false_negatives", false_negatives).add("absent", others.asked);
-    json.add("false_positives", others.perhaps).add("fpr", fpr).add("fpr_low", likely.low).add("fpr_high", likely.high);
+    json.add("false_positives", others.perhaps)
+        .add("fpr", fpr)
+        .add("fpr_low", possible.low)
+        .add("fpr_high", possible.high);
     json.add("fpr_model", d.fpr).add("model_agrees", agrees);
     out.write(json.text() + "\n");
   } else {
@@ -159,10 +147,10 @@ int run(Options& options) {
                                      : fmt::format("{}, {} MISSING", grouped(present.asked), grouped(false_negatives)));
     row("absent", fmt::format("{}, {} answered perhaps", grouped(others.asked), grouped(others.perhaps)));
     if (others.asked != 0) {
-      row("fpr", fmt::format("{} measured ({} to {} at 95 % confidence)", percent(fpr), percent(likely.low),
-                             percent(likely.high)));
-      row("model", fmt::format("{} predicted: {}", percent(d.fpr),
-                               agrees ? "they agree" : "the measurement is more than 5 sigma away"));
+      row("fpr", fmt::format("{} measured ({} to {} at 5 sigma)", percent(fpr), percent(possible.low),
+                             percent(possible.high)));
+      row("model", fmt::format("{}{} predicted: {}", file.codec == nullptr ? "" : "about ", percent(d.fpr),
+                               agrees ? "they agree" : "outside of that interval"));
     }
   }
   if (false_negatives == 0) return kYes;
@@ -195,6 +183,7 @@ Command::Run verify_command(CLI::App& app) {
   declare_open(app, options->open);
   declare_format(app, options->format);
   declare_key_format(app, options->keys);
+  declare_recipe(app, options->keys);
   return [options] { return verify::run(*options); };
 }
 

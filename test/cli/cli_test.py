@@ -24,6 +24,7 @@ import unittest
 PERHAPS = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
 PEER = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ""
 SEED = 20260101
+os.environ["SOURCE_DATE_EPOCH"] = "0"  # the time in a file is the same, so that files can be compared
 EXACT = ["--fpr", "1e-9"]  # so few false positives that a small test never meets one
 
 
@@ -77,6 +78,18 @@ class Case(unittest.TestCase):
         with open(self.path(name), "rb") as file:
             return file.read()
 
+    def filter_in(self, name):
+        """A file of ours without what it says about itself (doc/container.md)."""
+        data = self.read(name)
+        params, sections = struct.unpack_from("<II", data, 56)
+        table = 72 + 8 * params
+        parts = []
+        for at in range(table, table + 32 * sections, 32):
+            kind, _, offset, size = struct.unpack_from("<IIQQ", data, at)
+            if kind != 2:
+                parts.append(data[offset : offset + size])
+        return data[16:48], data[72:table], parts
+
     def run_perhaps(self, *args, stdin=b"", env=None):
         return subprocess.run([PERHAPS, *args], input=stdin, capture_output=True, cwd=self.folder, timeout=120,
                               env={**os.environ, **(env or {})})
@@ -112,11 +125,11 @@ class Build(Case):
         self.keys = [b"key-%d" % i for i in range(5000)]
         self.write("keys.txt", lines(self.keys))
         self.ok("build", "-o", "want", "keys.txt")
-        self.want = self.read("want")
+        self.want = self.filter_in("want")
 
     def same(self, *args, stdin=b""):
         self.ok("build", "-o", "got", *args, stdin=stdin)
-        self.assertEqual(self.read("got"), self.want, args)
+        self.assertEqual(self.filter_in("got"), self.want, args)
 
     def test_sources(self):
         text = lines(self.keys)
@@ -177,7 +190,7 @@ class Build(Case):
         self.ok("build", "-o", "c", "-", "--keys-as", "len32", stdin=len32(keys))
         self.ok("build", "-o", "d", "--threads", "3", "--keys-as", "len32", self.write("l", len32(keys)))
         for name in "bcd":
-            self.assertEqual(self.read("a"), self.read(name))
+            self.assertEqual(self.filter_in("a"), self.filter_in(name))
         self.assertEqual(self.json("info", "a")["keys"], 150_000)
         self.assertEqual(self.json("verify", "a", "--keys", "keys")["false_negatives"], 0)
 
@@ -189,12 +202,12 @@ class Build(Case):
             subprocess.run([PEER, kind, self.path("peer"), "5000"], check=True)
             self.ok("build", "-o", "file", "--keys-as", as_, self.write("in", data))
             self.ok("build", "-o", "pipe", "--keys-as", as_, "-", stdin=data)
-            self.assertEqual(self.read("peer"), self.read("file"))
-            self.assertEqual(self.read("peer"), self.read("pipe"))
+            self.assertEqual(self.filter_in("peer"), self.filter_in("file"))
+            self.assertEqual(self.filter_in("peer"), self.filter_in("pipe"))
         self.ok("build", "-o", "numbers", "--keys-as", "u64", "-e", "42", "-e", "0x2b", "-e", "-1")
         self.assertEqual(self.ok("query", "numbers", "--keys-as", "u64", "-e", "43", "-e", "18446744073709551615"),
                          b"43\n18446744073709551615\n")
-        self.ok("query", "numbers", "-e", "42", code=1)  # the text is another key
+        self.ok("query", "numbers", "--recipe", "given", "-e", "42", code=1)  # the text is another key
 
     def test_empty_input(self):
         for args, stdin in [(["-"], b""), ([self.write("none", b"")], b""), (["-"], gzip.compress(b""))]:
@@ -246,7 +259,7 @@ class Build(Case):
         self.ok("build", "-o", "a", "--seed", "7", "keys.txt")
         self.ok("build", "-o", "b", "--seed", "0x7", "keys.txt")
         self.assertEqual(self.read("a"), self.read("b"))
-        self.assertNotEqual(self.read("a"), self.want)
+        self.assertNotEqual(self.filter_in("a"), self.want)
         self.assertEqual(self.json("info", "a")["more"]["seed"], "7")
         os.umask(0o077)
         self.write("secret", bytes(range(16)))
@@ -958,7 +971,7 @@ class Combine(Case):
     def test_fold(self):
         self.ok("fold", "-o", "half", "fa")
         self.ok("build", "-o", "want", "--keys-expected", "3000", "--max-bytes", "4Ki", "a")
-        self.assertEqual(self.read("half")[-4096:], self.read("want")[-4096:])
+        self.assertEqual(self.filter_in("half")[2], self.filter_in("want")[2])
         self.assertEqual(self.json("info", "half")["capacity"], 3000)
         d = self.json("fold", "-o", "eighth", "--times", "3", "fa")
         self.assertEqual(d["bytes"], 1024)

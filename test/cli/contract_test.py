@@ -1,0 +1,95 @@
+"""Numbers that can be trusted, and messages in one voice.
+
+    contract_test.py PERHAPS [unittest arguments]
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+import cli_test
+from cli_test import Case, lines
+
+
+class Numbers(Case):
+    """Estimates hold within the bound that is printed; small rates can be read aloud."""
+
+    def setUp(self):
+        super().setUp()
+        self.write("a", lines(b"a%d" % i for i in range(100_000)))
+        self.write("b", lines(b"b%d" % i for i in range(100_000)))
+        self.write("ab", lines([b"a%d" % i for i in range(30_000)] + [b"b%d" % i for i in range(70_000)]))
+
+    def test_intersections(self):
+        for family in ["line", "block", "classic"]:
+            for name in ["a", "b", "ab"]:
+                self.ok("build", "-o", name + ".f", "--filter", family, "--keys-expected", "100k", name)
+            for pair, truth in [(["a.f", "b.f"], 0), (["a.f", "ab.f"], 30_000), (["b.f", "ab.f"], 70_000),
+                                (["a.f", "ab.f", "b.f"], 0)]:
+                with self.subTest((family, pair)):
+                    d = self.json("merge", "--intersect", "-o", "m", *pair)
+                    self.assertLess(abs(d["keys_distinct"] - truth), 2500)
+                    self.assertGreaterEqual(d["keys_distinct_most"], truth)
+                    self.assertLess(d["keys_distinct_most"], truth + 6000)
+                    text = self.text("merge", "--intersect", "-o", "m", *pair)
+                    self.assertIn("distinct keys, at most {:,}".format(round(d["keys_distinct_most"])), text)
+
+    def test_the_interval_that_decides_is_printed(self):
+        self.write("keys", lines(b"k%d" % i for i in range(2000)))
+        for args in [[], ["--format", "guava"], ["--format", "leveldb"]]:
+            self.ok("build", *args, "-o", "f", "keys")
+            form = args if args[1:] == ["leveldb"] else []
+            d = self.json("verify", "f", *form, "--keys", "keys")
+            self.assertEqual(d["model_agrees"], d["fpr_low"] <= d["fpr_model"] <= d["fpr_high"])
+            text = self.text("verify", "f", *form, "--keys", "keys")
+            self.assertIn("at 5 sigma)", text)
+            self.assertEqual("about " in text.split("model")[1], bool(args))
+            info = self.text("info", "f", *form)
+            self.assertEqual(bool(re.search(r"fpr +about .* at 95 % confidence\)", info)), bool(args), info)
+
+    def test_small_rates(self):
+        for fpr, said in [("1e-6", r"1 in \d(\.\d+)? million"), ("1e-9", r"1 in \d(\.\d+)? billion"),
+                          ("0.00005", r"1 in \d\d,\d00"), ("0.01", r"[\d.]+ %")]:
+            text = self.text("build", "-o", "f", "--filter", "classic", "--fpr", fpr, "a")
+            self.assertRegex(text, "fpr +(about )?" + said + " predicted")
+        for command in [["size", "--keys", "1M", "--fpr", "1e-9"], ["info", "f"], ["verify", "f", "--keys", "a"]]:
+            self.assertNotRegex(self.text(*command), r"\de[-+]\d")
+
+
+class Messages(Case):
+    """A mistake is answered with the thing that was meant."""
+
+    def test_misspelt(self):
+        self.write("keys", b"a\n")
+        for args, says in [
+            (["build", "--ouput", "f", "keys"], ["--ouput: there is no such option; did you mean --output?"]),
+            (["build", "-o", "f", "--kyes-as", "hex", "keys"], ["did you mean --keys-as?"]),
+            (["build", "-o", "f", "--frobnicate", "keys"], ["--frobnicate: there is no such option (see"]),
+            (["bild", "-o", "f"], ["'bild' is not a command; did you mean build?"]),
+            (["qurey", "f"], ["did you mean query?"]),
+            (["zzz"], ["'zzz' is not a command (see"]),
+            (["build", "-o", "f", "--fpr", "0.1", "--fpr", "0.2", "keys"], ["--fpr: was given 2 times"]),
+            (["build", "-o"], ["--output: needs a value"]),
+            (["size", "--keys", "1e30"], ["--keys 1e30: too many; the limit is 2^64 - 1"]),
+            (["size", "--keys", "1x"], ["--keys 1x: not a number"]),
+        ]:
+            message = self.refused(*args, says=says)
+            for phrase in ["required but received", "At Most", "following argument"]:
+                self.assertNotIn(phrase, message)
+
+    def test_the_file_that_became_shorter_is_named(self):
+        self.ok("build", "-o", "f", "-e", "x")
+        self.write("long", b"0123456789abcdef\n" * 4_000_000)
+        with subprocess.Popen([cli_test.PERHAPS, "query", self.path("f"), self.path("long"), "-v"],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            process.stdout.readline()
+            os.truncate(self.path("long"), 4096)
+            process.stdout.read()
+            self.assertEqual(process.wait(), 2)
+            self.assertIn(self.path("long").encode() + b" became shorter", process.stderr.read())
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:])
