@@ -148,7 +148,7 @@ std::vector<std::byte> repaired(Bytes input) {
   if (file.size() < 128) return file;
   constexpr std::array<unsigned char, 8> kMagic = {0x89, 'p', 'e', 'r', 'h', 'a', 'p', 's'};
   std::memcpy(file.data(), kMagic.data(), kMagic.size());
-  store<std::uint32_t>(file.data() + 8, 1);
+  store<std::uint32_t>(file.data() + 8, 2);
   std::uint64_t header = load<std::uint32_t>(file.data() + 12);
   if (header < 128 || header > file.size()) {
     header = 128;
