@@ -96,6 +96,7 @@ Built build_mapped(const BuildArgs& options, Keys& keys, const AnyHasher& hasher
     return fill_mapped(options, keys, hasher, options.keys_expected);
   const std::uint64_t records = keys.count(threads_for(options, keys.stored_bytes() >> 20));
   Built built = fill_mapped(options, keys, hasher, records);
+  if (options.keys.shard.count != 0) return built;  // all shards have the size of the whole
   // Of few keys the bits tell too little. The margin between the two shares is larger than the error of either.
   constexpr std::uint64_t kFew = 1 << 16;
   constexpr double kSuspicious = 0.98;

@@ -60,9 +60,9 @@ int join(const Options& options) {
 }
 
 // Keys of both must be asked for in one way.
-void check_recipes(const Options& options, const Record& record, const std::string& path, const Record& other) {
+void check_recipes(const Options& options, const std::optional<Recipe>& ours, const std::string& path,
+                   const Record& other) {
   const std::string& first = options.filters.front();
-  const auto ours = recipe_of(record, first);
   const auto theirs = recipe_of(other, path);
   if (options.given || !ours || !theirs || ours->same_key(*theirs)) return;
   fail(
@@ -83,6 +83,7 @@ class Common {
     if (!all->merge(other)) return;
     const Description both = all->describe();
     const double error = std::sqrt(variance(a) + variance(b) + variance(both));
+    if (!std::isfinite(error)) return;  // full: its bits say nothing
     keys = std::min(keys, std::max(0.0, a.keys_estimated + b.keys_estimated - both.keys_estimated));
     most = std::min(most, std::max(0.0, a.keys_estimated + b.keys_estimated - both.keys_estimated) + 5 * error);
   }
@@ -105,6 +106,7 @@ int run(const Options& options) {
   Record record;
   std::uint64_t fewest = UINT64_MAX;
   Common common;
+  std::optional<Recipe> recipe;
   Progress progress("merging", 0);
   for (const std::string& path : options.filters) {
     const Opened opened = open_filter(path, {.keyed = options.keyed});
@@ -113,9 +115,10 @@ int run(const Options& options) {
     if (result == nullptr) {
       result = load_filter(opened.file);
       record = theirs;
+      recipe = recipe_of(record, path);
       continue;
     }
-    check_recipes(options, record, path, theirs);
+    check_recipes(options, recipe, path, theirs);
     if (options.intersect)
       common.see(load_filter(open_filter(options.filters.front(), {.keyed = options.keyed}).file), *opened.filter);
     const auto done = options.intersect ? result->intersect(*opened.filter) : result->merge(*opened.filter);
@@ -133,7 +136,7 @@ int run(const Options& options) {
     common.most = std::min(common.most, static_cast<double>(fewest));
   }
   if (options.intersect) record.keys = static_cast<std::uint64_t>(std::llround(std::max(0.0, d.keys_estimated)));
-  if (const auto recipe = recipe_of(record, options.filters.front())) record.about = about_new(*recipe, options.note);
+  if (recipe) record.about = about_new(*recipe, options.note);
   save_filter(*result, options.output, record);
   if (options.json) {
     Json json;

@@ -38,7 +38,7 @@ std::vector<std::string> options_in(const CLI::App& app) {
 // What the parser says, in our words.
 [[noreturn]] void fail_parsing(const CLI::App& app, const Command& command, const CLI::ParseError& error) {
   const std::string_view text = error.what();
-  const std::string_view kind = error.get_name();
+  const std::string kind = error.get_name();
   // A misspelt option may also be the reason why a required one is missing.
   std::string word;
   for (const std::string& left : app.remaining()) {

@@ -231,13 +231,13 @@ bool Reader::fill() {
 
 std::size_t Reader::read_raw(std::span<std::byte> out) {
   for (;;) {
+    check_interrupt();  // a signal since the last block would not end the read
     const ssize_t n = ::read(file_.get(), out.data(), out.size());
     if (n >= 0) {
       stored_ += static_cast<std::uint64_t>(n);
       return static_cast<std::size_t>(n);
     }
     if (errno != EINTR) fail("{}: {}", name_, std::strerror(errno));
-    check_interrupt();
   }
 }
 

@@ -416,7 +416,7 @@ class Refusals(Case):
         ]:
             self.refused("build", "-o", "x", "--keys-as", as_, self.write("in", data), says=["in", says])
             self.refused("build", "-o", "x", "--keys-as", as_, "-", stdin=data, says=["standard input", says])
-            self.refused("add", "seen", "--keys-as", as_, "in", says=says)
+            self.refused("add", "seen", "--recipe", "given", "--keys-as", as_, "in", says=says)
         data = b"a,b\n" * 100_000 + b"c\n" + b"a,b\n" * 100_000
         says = ":100001: there is 1 field, --field 2 needs more"
         self.refused("build", "-o", "x", "--field", "2", "--delimiter", ",", self.write("in", data), says="in" + says)
@@ -452,7 +452,8 @@ class Refusals(Case):
             self.refused("merge", "-o", "x", "seen", "bad", says="bad")
             self.assertEqual(self.read("bad"), data, name)
         # Without verification, damage to the table is not noticed, but reads still stay inside the file.
-        self.write("bad", whole[:-1] + bytes([whole[-1] ^ 1]))
+        table = struct.unpack_from("<I", whole, 12)[0]
+        self.write("bad", whole[:table] + bytes([whole[table] ^ 1]) + whole[table + 1 :])
         self.assertEqual(self.json("info", "--no-verify", "bad")["checksum"], "not checked")
 
     def test_more_than_the_machine(self):
@@ -475,7 +476,8 @@ class Refusals(Case):
     def test_writers_always_check(self):
         """A damaged table never gets a fresh checksum: the commands that write have no --no-verify."""
         whole = self.read("seen")
-        self.write("bad", whole[:-1] + bytes([whole[-1] ^ 1]))
+        table = struct.unpack_from("<I", whole, 12)[0]
+        self.write("bad", whole[:table] + bytes([whole[table] ^ 1]) + whole[table + 1 :])
         for args in [["add", "bad", "-e", "x"], ["merge", "-o", "x", "bad", "seen"], ["fold", "-o", "x", "bad"]]:
             self.refused(*args, "--no-verify", says="--no-verify")
             self.refused(*args, says="bad")
@@ -637,8 +639,8 @@ class Query(Case):
         self.assertEqual(self.ok("query", "b", "-0", "-", stdin=b"a\nb\0no\0plain"), b"a\nb\0plain\0")
         self.assertEqual(self.ok("query", "b", "-0n", "-", stdin=b"a\nb\0no\0plain"), b"1:a\nb\0" + b"3:plain\0")
         self.assertEqual(self.ok("query", "b", "-0", "-e", "plain", "-e", "a\nb"), b"plain\0a\nb\0")
-        self.assertEqual(self.ok("query", "b", "--keys-as", "hex", "-", stdin=b"630064\n00\n706C61696e\n"),
-                         b"630064\n706C61696e\n")
+        self.assertEqual(self.ok("query", "b", "--recipe", "given", "--keys-as", "hex", "-",
+                                 stdin=b"630064\n00\n706C61696e\n"), b"630064\n706C61696e\n")
         numbers = [1, 2, 3, 2**64 - 1]
         self.ok("build", "-o", "n", *EXACT, "--keys-as", "u64", "-", stdin=struct.pack("<4Q", *numbers))
         self.assertEqual(self.ok("query", "n", "--keys-as", "u64", "-", stdin=struct.pack("<3Q", 9, 3, 2**64 - 1)),
@@ -647,11 +649,11 @@ class Query(Case):
     def test_fields_print_the_whole_record(self):
         self.ok("build", "-o", "m", *EXACT, "-e", "ann@example.org")
         csv = b"1,Ann@Example.org ,x\r\n2,bob@example.org,y\n"
-        self.assertEqual(self.ok("query", "m", "--field", "2", "--delimiter", ",", "--lower", "--trim", "-", stdin=csv),
-                         b"1,Ann@Example.org ,x\r\n")
+        self.assertEqual(self.ok("query", "m", "--recipe", "given", "--field", "2", "--delimiter", ",", "--lower",
+                                 "--trim", "-", stdin=csv), b"1,Ann@Example.org ,x\r\n")
 
     def test_json(self):
-        d = self.json("query", "f", "ask")
+        d = self.json("query", "-c", "f", "ask")[0]
         self.assertEqual(d["keys"], 1500)
         self.assertEqual(d["selected"], int(self.grep("-c").stdout))
 
@@ -1088,6 +1090,7 @@ class Examples(Case):
         keys = lines([b"hello"] + [b"key %d" % i for i in range(2000)])
         for name, data in [("keys.txt", keys), ("more.txt", b"more\n"), ("new.txt", b"hello\nstranger 9\n"),
                            ("absent.txt", lines(b"absent %d" % i for i in range(1000))), ("people.csv", people),
+                           ("table.csv", b"id,mail\n1,a@example.org\n"),
                            ("keys.gz", gzip.compress(keys))]:
             self.write(name, data)
         for day in ["monday", "tuesday"]:
