@@ -14,13 +14,14 @@ else()
 endif()
 
 file(GLOB perhaps_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
-  src/*.cc src/any/*.cc src/build/*.cc src/engine/*.cc src/file/*.cc src/format/*.cc src/hash/*.cc src/kernel/*.cc
-  src/redisbloom/*.cc src/sizing/*.cc)
+  src/*.cc src/any/*.cc src/build/*.cc src/c/*.cc src/engine/*.cc src/file/*.cc src/format/*.cc src/hash/*.cc
+  src/kernel/*.cc src/redisbloom/*.cc src/sizing/*.cc)
 add_library(perhaps_objects OBJECT ${perhaps_sources})
 # Each file has small names of its own, whatever an embedding project does with its files.
 set_target_properties(perhaps_objects PROPERTIES UNITY_BUILD OFF)
 # Files may have more than 2 GiB on 32-bit machines as well.
 target_compile_definitions(perhaps_objects PRIVATE PERHAPS_SIMD=$<BOOL:${PERHAPS_SIMD}> _FILE_OFFSET_BITS=64)
+set_source_files_properties(src/c/c_api.cc PROPERTIES COMPILE_DEFINITIONS PERHAPS_VERSION="${PROJECT_VERSION}")
 target_include_directories(perhaps_objects PRIVATE src)
 target_include_directories(perhaps_objects SYSTEM PRIVATE ${XXHASH_INCLUDE_DIRS})
 # Sizes are computed with real numbers and must be the same on every machine: no fused multiplications, and not the

@@ -4,6 +4,7 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS ${perhaps_libraries} EXPORT perhaps)
 install(DIRECTORY include/perhaps DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+install(FILES include/perhaps.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/perhaps)
 install(EXPORT perhaps NAMESPACE perhaps:: DESTINATION ${package_dir} FILE perhaps-targets.cmake)

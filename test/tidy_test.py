@@ -48,6 +48,7 @@ RANK_OF = {name: rank for rank, names in RANK.items() for name in names}
 # to the side: file/descriptor.h, which is header-only, and redisbloom/, which the Redis module and the codecs share.
 BEHIND = ["perhaps/", "any/", "build/", "engine/", "file/", "format/", "hash/", "kernel/", "redisbloom/", "sizing/"]
 MAY_INCLUDE = {
+    "include": [],  # perhaps.h, the C API, includes <stddef.h> and <stdint.h> and nothing else
     "include/perhaps": ["perhaps/"],
     "src": ["perhaps/", "kernel/", "sizing/"],
     "src/hash": ["perhaps/", "hash/"],
@@ -55,6 +56,7 @@ MAY_INCLUDE = {
     "src/kernel": ["perhaps/", "kernel/"],
     "src/build": ["perhaps/", "build/", "file/descriptor.h", "kernel/", "sizing/"],
     "src/any": ["perhaps/", "any/", "build/"],
+    "src/c": ["perhaps.h", "perhaps/", "any/", "file/"],
     "src/engine": ["perhaps/", "any/", "hash/", "sizing/"],
     "src/file": ["perhaps/", "any/", "file/", "hash/"],
     "src/redisbloom": ["perhaps/", "format/", "hash/", "redisbloom/"],
@@ -65,8 +67,8 @@ MAY_INCLUDE = {
     "plugins/redis": ["perhaps/", "redis/", "redisbloom/"],
     "examples": ["perhaps/"],
     "bench": ["perhaps/", "kernel/", "cli/", "perhaps_leveldb.h", "perhaps_rocksdb.h"],
-    "fuzz": [*BEHIND, "redis/"],
-    "test": [*BEHIND, "conformance/", "interop/", "support/"],
+    "fuzz": [*BEHIND, "perhaps.h", "redis/"],
+    "test": [*BEHIND, "perhaps.h", "conformance/", "interop/", "support/"],
     "test/redis": ["perhaps/", "redis/"],
 }
 # Who comes in by the public doors alone: no perhaps/detail/, no detail::.
@@ -102,6 +104,8 @@ def check_includes(name, lines):
         folder = max((f for f in MAY_INCLUDE if name.startswith(f + "/")), key=len, default=None)
         if folder is None and quote == '"':
             error(name, number, "its folder has no row in MAY_INCLUDE (test/tidy_test.py)")
+        elif folder == "include" and (quote, target) not in (("<", "stddef.h"), ("<", "stdint.h")):
+            error(name, number, f"{target} in a C99 header")
         elif folder == "include/perhaps":
             own = name.removeprefix("include/perhaps/")
             if quote == "<":

@@ -1,4 +1,5 @@
-// Reading and writing our own file. doc/container.md is the specification, container_header.h its header.
+// Reading our own file, and filling one in place. doc/container.md is the specification, container_header.h its header;
+// container_write.cc writes whole filters.
 #include "perhaps/file/container.h"
 
 #include <fcntl.h>
@@ -95,43 +96,6 @@ std::string_view name_of(Scheme scheme) noexcept {
       return KeyedHash::name;
   }
   return "unknown";
-}
-
-Result<void> write_container(const std::string& path, const Header& header) {
-  std::vector<SectionEntry> entries;
-  const auto about = about_text(header.record.about, path);
-  if (!about) return about.error();
-  std::vector<Bytes> contents;
-  const auto add = [&](std::uint32_t type, Bytes bytes) {
-    entries.push_back({.type = type, .offset = 0, .size = bytes.size(), .checksum = 0});
-    contents.push_back(bytes);
-  };
-  for (const auto& [type, bytes] : header.sections) add(type, bytes);
-  if (!about->empty()) add(kAboutSection, *about);
-  auto start = lay_out(path, header, entries);
-  if (!start) return std::move(start).error();
-  auto temp = TempFile::create(path);
-  if (!temp) return std::move(temp).error();
-
-  // Each piece is written while the checksum still has it in the cache.
-  constexpr std::size_t kPiece = 1 << 20;
-  static constexpr std::array<std::byte, kContainerUnit> kZeros{};
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    const Bytes bytes = contents[i];
-    Checksum sum;
-    for (std::size_t from = 0; from < bytes.size(); from += kPiece) {
-      const Bytes piece = bytes.subspan(from, std::min(kPiece, bytes.size() - from));
-      sum.add(piece);
-      if (auto done = temp->write(piece, entries[i].offset + from); !done) return done;
-    }
-    const Bytes padding = Bytes(kZeros).first(padded(bytes.size()) - bytes.size());
-    sum.add(padding);
-    if (auto done = temp->write(padding, entries[i].offset + bytes.size()); !done) return done;
-    entries[i].checksum = sum.value();
-  }
-  seal(*start, header, entries);
-  if (auto done = temp->write(*start, 0); !done) return done;
-  return temp->publish();
 }
 
 Result<File> File::open(const std::string& path, const OpenOptions& options) {

@@ -42,4 +42,8 @@ Result<std::vector<std::byte>> lay_out(const std::string& path, const Header& he
 // Puts what is known last into a header that was laid out: the record, the checksums of the sections, and then its own.
 void seal(std::vector<std::byte>& bytes, const Header& header, const std::vector<SectionEntry>& entries);
 
+// What write_container writes to a file, in memory.  REQUIRES: out.size() == *container_size(header)
+Result<void> write_container(std::span<std::byte> out, const Header& header);
+Result<std::uint64_t> container_size(const Header& header);
+
 }  // namespace perhaps

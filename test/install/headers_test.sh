@@ -43,6 +43,16 @@ for compiler in "$@"; do
 done
 for ((; running > 0; --running)); do wait -n; done
 
+# The C API is C99, and C++ before C++20.
+for compiler in "${@/g++/gcc}"; do
+  for flags in '-x c -std=c99' '-x c -std=c11 -Wstrict-prototypes' '-x c++ -std=c++11'; do
+    # shellcheck disable=SC2086  # several flags
+    printf '#include <perhaps.h>\n' |
+      "${compiler/clang++/clang}" $flags -fsyntax-only -pedantic -Wall -Wextra -Werror -I"$include" - ||
+      { echo "FAILED: perhaps.h with $compiler $flags"; exit 1; }
+  done
+done
+
 # Of the errors, the first is the message and the second ends the compilation. A header whose first error is another
 # one does not include detail/config.h, directly or through others, before its own code.
 needs_cxx20() {  # needs_cxx20 COMPILER FLAG HEADER

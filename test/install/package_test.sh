@@ -19,7 +19,7 @@ cmake --install "$build" --prefix "$prefix" >/dev/null
 for file in include/perhaps/detail/isa.h bin/perhaps share/man/man1/perhaps.1; do
   [[ -s $prefix/$file ]] || refuse "not installed: $file"
 done
-[[ $(find "$prefix/include" -name '*.h' -path '*/perhaps/*' | wc -l) == \
+[[ $(find "$prefix/include" \( -path '*/perhaps/*.h' -o -name perhaps.h \) | wc -l) == \
    $(find "$here/../../include" -name '*.h' | wc -l) ]] || refuse 'some headers are not installed'
 
 echo '-- pages, manual, completions'
@@ -79,5 +79,16 @@ objects=("$work"/{main,plain,wide}.o)
 "$compiler" "${objects[@]}" "${static[@]/-lperhaps/-l:libperhaps.a}" -o "$work/pc_static"
 "$work/pc_static" "$work/pc_static.perhaps"
 ! ldd "$work/pc_static" | grep libperhaps || exit 1
+
+echo '-- C99, and C++ with the C header alone'
+for language in c c++; do
+  for cc in gcc clang-14; do
+    [[ $language == c ]] && std=c99 || std=c++11
+    "$cc" -x $language -std=$std -pedantic -Wall -Wextra -Werror "-I$prefix/include" \
+      "$here/consumer/plain_c.c" -x none "${shared[@]}" -Wl,-rpath,"$(pkg-config --variable=libdir perhaps)" \
+      -o "$work/plain_$language"
+    "$work/plain_$language" "$work/plain_$language.perhaps"
+  done
+done
 
 bash "$here/embedding_test.sh" "$work/embedding" "$here" "$compiler" "$(find "$prefix" -name libperhaps.a)"
