@@ -1,6 +1,6 @@
 # Two commands: `make run` shows what it does, `make test` proves it. Both install what is missing first.
 .DEFAULT_GOAL := help
-.PHONY: help run redis test bench bench-redis test-valkey test-defrag bench-lsm soak fuzz install deb doc abi
+.PHONY: help run redis python test bench bench-redis test-valkey test-defrag bench-lsm soak fuzz install deb doc abi
 .PHONY: format lint clean
 
 PREFIX ?= /usr/local
@@ -18,6 +18,7 @@ SOURCES = $(shell git ls-files -co --exclude-standard '*.cc' '*.h')
 help:
 	@echo 'make run      build the tool and show it at work on a million keys'
 	@echo 'make redis    a server with the module on a free port: BF.* and CF.* until Ctrl-C'
+	@echo 'make python   the package in build/release/python, for PYTHONPATH'
 	@echo 'make test     the whole suite, then its fast part under the sanitizers'
 	@echo 'make bench    measure against the limit and against others   CONTENDERS=dir BENCH_ARGS=...'
 	@echo 'make test-valkey, make test-defrag  the suite of the Redis module on Valkey 8, on a Redis 8 that defragments'
@@ -42,6 +43,13 @@ redis:
 	@test -f build/release/build.ninja || cmake --preset release -DPERHAPS_TESTS=OFF >/dev/null
 	@cmake --build build/release --target perhaps-redis
 	@scripts/serve-redis build/release/perhaps-redis.so
+
+python:
+	@scripts/setup python
+	@test -f build/release/build.ninja || cmake --preset release -DPERHAPS_TESTS=OFF >/dev/null
+	@cmake -S . -B build/release -DPERHAPS_PYTHON=ON >/dev/null
+	@cmake --build build/release --target perhaps_python
+	@echo 'PYTHONPATH=build/release/python python3'
 
 test:
 	@scripts/setup test

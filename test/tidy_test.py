@@ -65,6 +65,7 @@ MAY_INCLUDE = {
     "plugins/leveldb": ["perhaps/", "support/"],
     "plugins/rocksdb": ["perhaps/", "support/"],
     "plugins/redis": ["perhaps/", "redis/", "redisbloom/"],
+    "python": ["perhaps.h"],
     "examples": ["perhaps/"],
     "bench": ["perhaps/", "kernel/", "cli/", "perhaps_leveldb.h", "perhaps_rocksdb.h"],
     "fuzz": [*BEHIND, "perhaps.h", "redis/"],

@@ -1,0 +1,971 @@
+// The extension behind the Python package: keys and columns of Python as arrays of the C API (perhaps.h), with the
+// interpreter's lock released around batches. CPython's limited API of 3.11: one file serves every later version.
+//
+// Threads. Each filter has a reader-writer lock: queries share it, changes have it alone. A thread never waits for a
+// filter while it holds the interpreter's lock (GIL), so that whoever has the filter can always go on; a thread that
+// has a filter may wait for the GIL.
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <shared_mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "perhaps.h"
+
+namespace {
+
+// A reference that is given back.
+class Ref {
+ public:
+  Ref() = default;
+  explicit Ref(PyObject* object) noexcept : object_(object) {}
+  Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  Ref& operator=(Ref other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~Ref() { Py_XDECREF(object_); }
+  PyObject* get() const noexcept { return object_; }
+  PyObject* release() noexcept { return std::exchange(object_, nullptr); }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+
+ private:
+  PyObject* object_ = nullptr;
+};
+
+// Without the GIL for as long as it lives.
+class NoGil {
+ public:
+  NoGil() : state_(PyEval_SaveThread()) {}
+  NoGil(const NoGil&) = delete;
+  ~NoGil() { PyEval_RestoreThread(state_); }
+
+ private:
+  PyThreadState* state_;
+};
+
+// ------------------------------------------------------------------------------------------------------------- errors
+
+struct Errors {
+  PyObject* error = nullptr;
+  PyObject* damaged = nullptr;
+  PyObject* mismatch = nullptr;
+  PyObject* full = nullptr;
+  PyObject* wrong_key = nullptr;
+  PyObject* bad_request = nullptr;
+  PyObject* unsupported = nullptr;
+  PyObject* file = nullptr;
+};
+Errors errors;  // made when the module is, and kept
+
+// What an unusable number is: of a file, damage; of a request, the caller's.
+enum class Of : std::uint8_t { request, bytes };
+
+PyObject* raise(perhaps_status status, const char* text, Of of) {
+  PyObject* type = errors.error;
+  switch (status) {
+    case PERHAPS_TRUNCATED:
+    case PERHAPS_BAD_MAGIC:
+    case PERHAPS_BAD_VERSION:
+    case PERHAPS_BAD_CHECKSUM:
+      type = errors.damaged;
+      break;
+    case PERHAPS_BAD_PARAMETER:
+      type = of == Of::bytes ? errors.damaged : errors.bad_request;
+      break;
+    case PERHAPS_BAD_KEY:
+      type = errors.wrong_key;
+      break;
+    case PERHAPS_MISMATCH:
+      type = errors.mismatch;
+      break;
+    case PERHAPS_FULL:
+      type = errors.full;
+      break;
+    case PERHAPS_UNSUPPORTED:
+      type = errors.unsupported;
+      break;
+    case PERHAPS_IO:
+      type = errors.file;
+      break;
+    case PERHAPS_NO_MEMORY:
+      return PyErr_NoMemory();
+    default:
+      break;
+  }
+  PyErr_SetString(type, text);
+  return nullptr;
+}
+
+// Runs what allocates. Nothing is thrown into the interpreter.
+template <class Work>
+auto guarded(Work work) noexcept -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_SystemError, e.what());
+  }
+  return {};
+}
+
+// --------------------------------------------------------------------------------------------------------------- keys
+
+// One key. Text is its UTF-8 bytes, which Python keeps with the string.
+struct Key {
+  bool is_number = false;
+  std::uint64_t number = 0;
+  perhaps_key bytes{};
+};
+
+bool number_of(PyObject* object, std::uint64_t& number) {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+  if (overflow == 0) {
+    number = static_cast<std::uint64_t>(value);
+    return value != -1 || PyErr_Occurred() == nullptr;
+  }
+  if (overflow > 0) {
+    number = PyLong_AsUnsignedLongLong(object);
+    if (PyErr_Occurred() == nullptr) return true;
+    PyErr_Clear();
+  }
+  PyErr_SetString(PyExc_OverflowError,
+                  "an int key has 64 bits: -2**63 .. 2**64 - 1; hash larger ones as text or bytes");
+  return false;
+}
+
+bool key_of(PyObject* object, Key& key) {
+  if (PyUnicode_Check(object)) {
+    Py_ssize_t size = 0;
+    key.bytes.data = PyUnicode_AsUTF8AndSize(object, &size);
+    key.bytes.size = static_cast<std::size_t>(size);
+    return key.bytes.data != nullptr;
+  }
+  if (PyBytes_Check(object)) {
+    key.bytes = {PyBytes_AsString(object), static_cast<std::size_t>(PyBytes_Size(object))};
+    return true;
+  }
+  if (PyLong_CheckExact(object)) {
+    key.is_number = true;
+    return number_of(object, key.number);
+  }
+  const Ref name(PyType_GetName(Py_TYPE(object)));
+  if (!name) return false;
+  // Truth values are no numbers, those of numpy included: is True the text "True" or 1?
+  const bool is_bool = PyBool_Check(object) || PyUnicode_CompareWithASCIIString(name.get(), "bool_") == 0 ||
+                       PyUnicode_CompareWithASCIIString(name.get(), "bool") == 0;
+  if (PyIndex_Check(object) != 0 && !is_bool) {
+    key.is_number = true;
+    const Ref index(PyNumber_Index(object));
+    return index && number_of(index.get(), key.number);
+  }
+  PyErr_Format(PyExc_TypeError, "a key is a str, bytes or int, not %S: encode it, for example as bytes", name.get());
+  return false;
+}
+
+// ------------------------------------------------------------------------------------------------------------ columns
+
+// Keys of one type in a row, and what keeps them valid.
+class Run {
+ public:
+  Run() = default;
+  Run(const Run&) = delete;
+  ~Run() { clear(); }
+
+  bool are_numbers() const noexcept { return are_numbers_; }
+  std::size_t size() const noexcept { return are_numbers_ ? count_numbers() : keys_.size(); }
+  const std::uint64_t* numbers() const noexcept { return borrowed_ != nullptr ? borrowed_ : numbers_.data(); }
+  const perhaps_key* keys() const noexcept { return keys_.data(); }
+  bool fits(const Key& key) const noexcept { return size() == 0 || are_numbers_ == key.is_number; }
+
+  // Takes a reference, as a string keeps its own bytes.
+  void add(const Key& key, PyObject* keeper) {
+    are_numbers_ = key.is_number;
+    if (are_numbers_) {
+      numbers_.push_back(key.number);
+      return;
+    }
+    keepers_.push_back(keeper);
+    Py_INCREF(keeper);
+    keys_.push_back(key.bytes);
+  }
+  void add_number(std::uint64_t number) {
+    are_numbers_ = true;
+    numbers_.push_back(number);
+  }
+  void add_borrowed(const std::uint64_t* numbers, std::size_t count) noexcept {
+    are_numbers_ = true;
+    borrowed_ = numbers;
+    borrowed_count_ = count;
+  }
+  void add_bytes(const void* data, std::size_t size) { keys_.push_back({data, size}); }
+  void add_text(std::string text) {
+    texts_.push_back(std::move(text));
+    keys_.push_back({texts_.back().data(), texts_.back().size()});
+  }
+  void reserve(std::size_t count) {
+    keys_.reserve(count);
+    keepers_.reserve(count);
+  }
+  void clear() noexcept {
+    for (PyObject* const keeper : keepers_) Py_DECREF(keeper);
+    keepers_.clear();
+    keys_.clear();
+    numbers_.clear();
+    texts_.clear();
+    borrowed_ = nullptr;
+  }
+
+ private:
+  std::size_t count_numbers() const noexcept { return borrowed_ != nullptr ? borrowed_count_ : numbers_.size(); }
+
+  bool are_numbers_ = false;
+  std::vector<perhaps_key> keys_;
+  std::vector<PyObject*> keepers_;
+  std::deque<std::string> texts_;  // whose addresses stay
+  std::vector<std::uint64_t> numbers_;
+  const std::uint64_t* borrowed_ = nullptr;
+  std::size_t borrowed_count_ = 0;
+};
+
+// Without the trailing zeros with which numpy pads its fixed-width texts.
+std::size_t unpadded(const char* data, std::size_t size) {
+  while (size > 0 && data[size - 1] == 0) --size;
+  return size;
+}
+
+bool add_utf8(Run& run, const char* data, std::size_t characters) {
+  std::vector<std::uint32_t> points(characters);
+  std::memcpy(points.data(), data, characters * 4);
+  while (!points.empty() && points.back() == 0) points.pop_back();
+  std::string text;
+  for (const std::uint32_t c : points) {
+    if (c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff)) {
+      PyErr_SetString(PyExc_ValueError, "a text of the column has no UTF-8: it contains a lone surrogate");
+      return false;
+    }
+    if (c < 0x80) {
+      text += static_cast<char>(c);
+    } else if (c < 0x800) {
+      text += {static_cast<char>(0xc0 | c >> 6), static_cast<char>(0x80 | (c & 63))};
+    } else if (c < 0x10000) {
+      text += {static_cast<char>(0xe0 | c >> 12), static_cast<char>(0x80 | (c >> 6 & 63)),
+               static_cast<char>(0x80 | (c & 63))};
+    } else {
+      text += {static_cast<char>(0xf0 | c >> 18), static_cast<char>(0x80 | (c >> 12 & 63)),
+               static_cast<char>(0x80 | (c >> 6 & 63)), static_cast<char>(0x80 | (c & 63))};
+    }
+  }
+  run.add_text(std::move(text));
+  return true;
+}
+
+template <class Integer>
+void add_numbers(Run& run, const char* data, Py_ssize_t count, Py_ssize_t stride) {
+  if constexpr (sizeof(Integer) == 8) {
+    if (stride == 8 && reinterpret_cast<std::uintptr_t>(data) % alignof(std::uint64_t) == 0) {
+      run.add_borrowed(reinterpret_cast<const std::uint64_t*>(data), static_cast<std::size_t>(count));
+      return;
+    }
+  }
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    Integer value;
+    std::memcpy(&value, data + i * stride, sizeof value);
+    run.add_number(static_cast<std::uint64_t>(static_cast<std::int64_t>(value)));
+  }
+}
+
+bool add_integers(Run& run, char code, const char* data, Py_ssize_t count, Py_ssize_t stride, Py_ssize_t size) {
+  const bool is_signed = std::strchr("bhilqn", code) != nullptr;
+  if (!is_signed && std::strchr("BHILQN", code) == nullptr) return false;
+  switch (size) {
+    case 1:
+      is_signed ? add_numbers<std::int8_t>(run, data, count, stride)
+                : add_numbers<std::uint8_t>(run, data, count, stride);
+      return true;
+    case 2:
+      is_signed ? add_numbers<std::int16_t>(run, data, count, stride)
+                : add_numbers<std::uint16_t>(run, data, count, stride);
+      return true;
+    case 4:
+      is_signed ? add_numbers<std::int32_t>(run, data, count, stride)
+                : add_numbers<std::uint32_t>(run, data, count, stride);
+      return true;
+    case 8:
+      add_numbers<std::uint64_t>(run, data, count, stride);
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A buffer of Python's, given back at the end.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(const Buffer&) = delete;
+  ~Buffer() {
+    if (held_) PyBuffer_Release(&view_);
+  }
+  bool take(PyObject* object) {
+    held_ = PyObject_GetBuffer(object, &view_, PyBUF_FORMAT | PyBUF_STRIDES) == 0;
+    return held_;
+  }
+  const Py_buffer& view() const noexcept { return view_; }
+
+ private:
+  Py_buffer view_{};
+  bool held_ = false;
+};
+
+bool add_buffer(Run& run, const Py_buffer& view) {
+  const char* format = view.format == nullptr ? "B" : view.format;
+  const char* const given = format;
+  if (view.ndim != 1) {
+    PyErr_SetString(PyExc_TypeError, "a column of keys has one dimension");
+    return false;
+  }
+  const Py_ssize_t count = view.shape[0];
+  const auto* const data = static_cast<const char*>(view.buf);
+  const Py_ssize_t stride = view.strides[0];
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  if (*format == '<') ++format;
+#else
+  if (*format == '>') ++format;
+#endif
+  if (*format == '@' || *format == '=') ++format;
+  if (*format != 0 && format[1] == 0 && *format != 's' && *format != 'w' &&
+      add_integers(run, *format, data, count, stride, view.itemsize))
+    return true;
+  while (*format >= '0' && *format <= '9') ++format;
+  if (std::strcmp(format, "s") == 0) {
+    run.reserve(static_cast<std::size_t>(count));
+    for (Py_ssize_t i = 0; i < count; ++i)
+      run.add_bytes(data + i * stride, unpadded(data + i * stride, static_cast<std::size_t>(view.itemsize)));
+    return true;
+  }
+  if (std::strcmp(format, "w") == 0) {
+    for (Py_ssize_t i = 0; i < count; ++i)
+      if (!add_utf8(run, data + i * stride, static_cast<std::size_t>(view.itemsize) / 4)) return false;
+    return true;
+  }
+  PyErr_Format(PyExc_TypeError,
+               "a column of keys has integers, texts or bytes of this machine's byte order, not the format '%s'",
+               given);
+  return false;
+}
+
+// As many keys as are hashed between two looks at the interpreter.
+constexpr std::size_t kRun = 4096;
+
+// Hands the keys of a column to `use`, a run at a time; false: an exception is set.
+template <class Use>
+bool for_each_run(PyObject* column, std::size_t at_most, Use use) {
+  if (PyUnicode_Check(column) || PyBytes_Check(column) || PyByteArray_Check(column)) {
+    PyErr_SetString(PyExc_TypeError, "one key, where a column or an iterable of keys is needed: put it into a list");
+    return false;
+  }
+  Run run;
+  if (PyObject_CheckBuffer(column) != 0) {
+    Buffer buffer;
+    if (buffer.take(column)) {
+      const char* const format = buffer.view().format;
+      if (format == nullptr || std::strcmp(format, "O") != 0) {
+        if (!add_buffer(run, buffer.view()) || (run.size() != 0 && !use(run))) return false;
+        run.clear();
+        return true;
+      }
+    } else {
+      PyErr_Clear();  // an array of objects that has no buffer: key by key
+    }
+  }
+  const auto add = [&](PyObject* item) {
+    Key key;
+    if (!key_of(item, key)) return false;
+    if (!run.fits(key) || run.size() == at_most) {
+      if (!use(run)) return false;
+      run.clear();
+    }
+    run.add(key, item);
+    return true;
+  };
+  if (PyList_CheckExact(column)) {
+    // The list may change while a batch runs: its length is asked again each time, and each item is held.
+    for (Py_ssize_t i = 0; i < PyList_Size(column); ++i) {
+      PyObject* const item = PyList_GetItem(column, i);
+      Py_INCREF(item);
+      const Ref held(item);
+      if (!add(item)) return false;
+    }
+  } else {
+    const Ref iterator(PyObject_GetIter(column));
+    if (!iterator) return false;
+    for (Ref item(PyIter_Next(iterator.get())); item; item = Ref(PyIter_Next(iterator.get())))
+      if (!add(item.get())) return false;
+    if (PyErr_Occurred() != nullptr) return false;
+  }
+  return run.size() == 0 || use(run);
+}
+
+// ------------------------------------------------------------------------------------------------------------- filters
+
+struct State {
+  std::shared_mutex lock;
+  perhaps_filter* filter = nullptr;
+};
+
+struct Filter {
+  PyObject head;  // PyObject_HEAD
+  State* state;
+};
+
+State* state_of(PyObject* self) { return reinterpret_cast<Filter*>(self)->state; }
+
+State* made(PyObject* self) {
+  State* const state = state_of(self);
+  if (state != nullptr && state->filter != nullptr) return state;
+  PyErr_SetString(errors.error, "this filter was never made: __init__ did not run or failed");
+  return nullptr;
+}
+
+// The lock of a filter, taken without waiting if it is free, else without the GIL.
+class Reading {
+ public:
+  explicit Reading(State& state) : state_(state) {
+    if (state_.lock.try_lock_shared()) return;
+    const NoGil others;
+    state_.lock.lock_shared();
+  }
+  Reading(const Reading&) = delete;
+  ~Reading() { state_.lock.unlock_shared(); }
+
+ private:
+  State& state_;
+};
+class Writing {
+ public:
+  explicit Writing(State& state) : state_(state) {
+    if (state_.lock.try_lock()) return;
+    const NoGil others;
+    state_.lock.lock();
+  }
+  Writing(const Writing&) = delete;
+  ~Writing() { state_.lock.unlock(); }
+
+ private:
+  State& state_;
+};
+
+PyObject* filter_new(PyTypeObject* type, PyObject*, PyObject*) {
+  const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
+  PyObject* const self = allocate(type, 0);
+  if (self == nullptr) return nullptr;
+  reinterpret_cast<Filter*>(self)->state = new (std::nothrow) State;
+  if (state_of(self) != nullptr) return self;
+  Py_DECREF(self);
+  return PyErr_NoMemory();
+}
+
+void filter_dealloc(PyObject* self) {
+  PyTypeObject* const type = Py_TYPE(self);
+  if (State* const state = state_of(self)) {
+    perhaps_free(state->filter);
+    delete state;
+  }
+  reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DECREF(type);
+}
+
+// What __init__ made. A filter is made once.
+PyObject* keep(PyObject* self, perhaps_filter* filter) {
+  State* const state = state_of(self);
+  const Writing alone(*state);
+  if (state->filter != nullptr) {
+    perhaps_free(filter);
+    PyErr_SetString(errors.error, "this filter exists already: make another");
+    return nullptr;
+  }
+  state->filter = filter;
+  Py_RETURN_NONE;
+}
+
+// Converters for PyArg_ParseTuple, whose own formats do not refuse what is out of range.
+int to_u64(PyObject* object, void* to) {
+  const Ref index(PyNumber_Index(object));
+  if (!index) return 0;
+  *static_cast<std::uint64_t*>(to) = PyLong_AsUnsignedLongLong(index.get());
+  return PyErr_Occurred() == nullptr ? 1 : 0;
+}
+int to_u32(PyObject* object, void* to) {
+  std::uint64_t value = 0;
+  if (to_u64(object, &value) == 0) return 0;
+  if (value > UINT32_MAX) {
+    PyErr_SetString(PyExc_OverflowError, "a number of 32 bits is needed");
+    return 0;
+  }
+  *static_cast<std::uint32_t*>(to) = static_cast<std::uint32_t>(value);
+  return 1;
+}
+
+bool read_secret(const char* secret, Py_ssize_t size, const unsigned char*& to) {
+  if (secret != nullptr && size != 16) {
+    PyErr_SetString(PyExc_ValueError, "a key of the hash has 16 bytes");
+    return false;
+  }
+  to = reinterpret_cast<const unsigned char*>(secret);
+  return true;
+}
+
+struct Options {
+  perhaps_options to{};
+  std::uint64_t seed = 0;
+};
+// family, keys, fpr, bits_per_key, max_bytes, guard_bits, arity, seed, secret, threads, format, parameters
+bool read_options(PyObject* args, Options& options) {
+  perhaps_options& to = options.to;
+  to.size = sizeof to;
+  PyObject* seed = nullptr;
+  const char* secret = nullptr;
+  Py_ssize_t secret_size = 0;
+  if (!PyArg_ParseTuple(args, "zO&ddO&O&O&Oz#O&zz", &to.family, to_u64, &to.keys, &to.fpr, &to.bits_per_key, to_u64,
+                        &to.max_bytes, to_u32, &to.guard_bits, to_u32, &to.arity, &seed, &secret, &secret_size, to_u32,
+                        &to.threads, &to.format, &to.parameters))
+    return false;
+  if (seed != Py_None) {
+    if (!number_of(seed, options.seed)) return false;
+    to.seed = &options.seed;
+  }
+  return read_secret(secret, secret_size, to.secret);
+}
+
+PyObject* filter_make(PyObject* self, PyObject* args) {
+  Options options;
+  if (!read_options(args, options)) return nullptr;
+  perhaps_filter* filter = nullptr;
+  perhaps_status status = PERHAPS_OK;
+  {
+    const NoGil others;
+    status = perhaps_new(&options.to, &filter);
+  }
+  if (status != PERHAPS_OK) return raise(status, perhaps_last_error(), Of::request);
+  return keep(self, filter);
+}
+
+PyObject* filter_build(PyObject* self, PyObject* args) {
+  PyObject* column = nullptr;
+  PyObject* rest = nullptr;
+  Options options;
+  if (!PyArg_ParseTuple(args, "OO!", &column, &PyTuple_Type, &rest) || !read_options(rest, options)) return nullptr;
+  return guarded([&]() -> PyObject* {
+    perhaps_filter* filter = nullptr;
+    bool mixed = false;
+    const auto use = [&](const Run& run) {
+      if (filter != nullptr) {
+        mixed = true;
+        return false;
+      }
+      perhaps_status status = PERHAPS_OK;
+      {
+        const NoGil others;
+        status = run.are_numbers() ? perhaps_build_integers(&options.to, run.numbers(), run.size(), &filter)
+                                   : perhaps_build(&options.to, run.keys(), run.size(), &filter);
+      }
+      if (status != PERHAPS_OK) raise(status, perhaps_last_error(), Of::request);
+      return status == PERHAPS_OK;
+    };
+    bool done = for_each_run(column, SIZE_MAX, use);
+    if (done && filter == nullptr) done = use(Run());  // no key at all
+    if (mixed) {
+      PyErr_SetString(PyExc_TypeError, "a filter is built from texts and bytes, or from ints, not from both");
+      perhaps_free(filter);
+    }
+    return done ? keep(self, filter) : nullptr;
+  });
+}
+
+PyObject* filter_open(PyObject* self, PyObject* args) {
+  PyObject* path = nullptr;
+  const char* secret = nullptr;
+  Py_ssize_t size = 0;
+  int verify = 1;
+  perhaps_open_options options{};
+  options.size = sizeof options;
+  if (!PyArg_ParseTuple(args, "O&z#zzp", PyUnicode_FSConverter, &path, &secret, &size, &options.format,
+                        &options.parameters, &verify))
+    return nullptr;
+  const Ref kept(path);
+  if (!read_secret(secret, size, options.secret)) return nullptr;
+  if (verify == 0) options.flags = PERHAPS_NO_VERIFY;
+  perhaps_filter* filter = nullptr;
+  perhaps_status status = PERHAPS_OK;
+  {
+    const char* const name = PyBytes_AsString(path);
+    const NoGil others;
+    status = perhaps_open(name, &options, &filter);
+  }
+  if (status != PERHAPS_OK) return raise(status, perhaps_last_error(), Of::bytes);
+  return keep(self, filter);
+}
+
+PyObject* filter_read(PyObject* self, PyObject* args) {
+  Py_buffer bytes{};
+  const char* secret = nullptr;
+  Py_ssize_t size = 0;
+  perhaps_open_options options{};
+  options.size = sizeof options;
+  if (!PyArg_ParseTuple(args, "y*z#zzz", &bytes, &secret, &size, &options.format, &options.parameters,
+                        &options.file_name))
+    return nullptr;
+  perhaps_filter* filter = nullptr;
+  perhaps_status status = PERHAPS_OK;
+  const bool good = read_secret(secret, size, options.secret);
+  if (good) {
+    const NoGil others;
+    status = perhaps_from_bytes(bytes.buf, static_cast<std::size_t>(bytes.len), &options, &filter);
+  }
+  PyBuffer_Release(&bytes);
+  if (!good) return nullptr;
+  if (status != PERHAPS_OK) return raise(status, perhaps_last_error(), Of::bytes);
+  return keep(self, filter);
+}
+
+PyTypeObject* filter_type = nullptr;
+
+State* other_of(PyObject* other) {
+  if (PyObject_TypeCheck(other, filter_type) != 0) return made(other);
+  PyErr_SetString(PyExc_TypeError, "a filter is combined with a filter");
+  return nullptr;
+}
+
+PyObject* filter_copy_from(PyObject* self, PyObject* other) {
+  State* const from = other_of(other);
+  if (from == nullptr) return nullptr;
+  perhaps_filter* filter = nullptr;
+  perhaps_status status = PERHAPS_OK;
+  {
+    const NoGil others;
+    const std::shared_lock reading(from->lock);
+    status = perhaps_copy(from->filter, &filter);
+  }
+  if (status != PERHAPS_OK) return raise(status, perhaps_last_error(), Of::request);
+  return keep(self, filter);
+}
+
+int filter_contains(PyObject* self, PyObject* object) {
+  State* const state = made(self);
+  Key key;
+  if (state == nullptr || !key_of(object, key)) return -1;
+  std::uint64_t answer = 0;
+  perhaps_status status = PERHAPS_OK;
+  {
+    const Reading reading(*state);
+    status = key.is_number ? perhaps_query_integers(state->filter, &key.number, 1, &answer)
+                           : perhaps_query(state->filter, &key.bytes, 1, &answer);
+  }
+  if (status == PERHAPS_OK) return static_cast<int>(answer);
+  raise(status, perhaps_last_error(), Of::request);
+  return -1;
+}
+
+PyObject* filter_add(PyObject* self, PyObject* object) {
+  State* const state = made(self);
+  Key key;
+  if (state == nullptr || !key_of(object, key)) return nullptr;
+  perhaps_status status = PERHAPS_OK;
+  {
+    const Writing alone(*state);
+    status = key.is_number ? perhaps_insert_integers(state->filter, &key.number, 1, nullptr)
+                           : perhaps_insert(state->filter, &key.bytes, 1, nullptr);
+  }
+  if (status != PERHAPS_OK) return raise(status, perhaps_last_error(), Of::request);
+  Py_RETURN_NONE;
+}
+
+PyObject* filter_discard(PyObject* self, PyObject* object) {
+  State* const state = made(self);
+  Key key;
+  if (state == nullptr || !key_of(object, key)) return nullptr;
+  perhaps_erased erased{};
+  erased.size = sizeof erased;
+  perhaps_status status = PERHAPS_OK;
+  {
+    const Writing alone(*state);
+    status = key.is_number ? perhaps_erase_integers(state->filter, &key.number, 1, &erased)
+                           : perhaps_erase(state->filter, &key.bytes, 1, &erased);
+  }
+  if (status != PERHAPS_OK) return raise(status, perhaps_last_error(), Of::request);
+  return PyUnicode_FromString(erased.removed != 0 ? "removed" : erased.kept != 0 ? "kept" : "absent");
+}
+
+PyObject* filter_update(PyObject* self, PyObject* column) {
+  State* const state = made(self);
+  if (state == nullptr) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const bool done = for_each_run(column, kRun, [&](const Run& run) {
+      perhaps_status status = PERHAPS_OK;
+      {
+        const NoGil others;
+        const std::unique_lock alone(state->lock);
+        status = run.are_numbers() ? perhaps_insert_integers(state->filter, run.numbers(), run.size(), nullptr)
+                                   : perhaps_insert(state->filter, run.keys(), run.size(), nullptr);
+      }
+      if (status != PERHAPS_OK) raise(status, perhaps_last_error(), Of::request);
+      return status == PERHAPS_OK;
+    });
+    if (!done) return nullptr;
+    Py_RETURN_NONE;
+  });
+}
+
+// One byte for each bit.
+void spread(const std::uint64_t* bits, std::size_t count, char* out) noexcept {
+  std::size_t i = 0;
+  for (; i + 64 <= count; i += 64) {
+    const std::uint64_t word = bits[i / 64];
+    for (unsigned byte = 0; byte < 8; ++byte) {
+      // The eight bits, each copied to a byte of its own: bit k is the lowest of byte k after the shift.
+      std::uint64_t eight = (word >> 8 * byte & 0xff) * 0x0101010101010101u & 0x8040201008040201u;
+      eight = (eight + 0x7f7f7f7f7f7f7f7fu) >> 7 & 0x0101010101010101u;
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+      eight = __builtin_bswap64(eight);
+#endif
+      std::memcpy(out + i + 8 * byte, &eight, 8);
+    }
+  }
+  for (; i < count; ++i) out[i] = static_cast<char>(bits[i / 64] >> i % 64 & 1);
+}
+
+PyObject* filter_contains_column(PyObject* self, PyObject* column) {
+  State* const state = made(self);
+  if (state == nullptr) return nullptr;
+  return guarded([&]() -> PyObject* {
+    Ref answers(PyByteArray_FromStringAndSize(nullptr, 0));
+    if (!answers) return nullptr;
+    std::size_t at = 0;
+    std::vector<std::uint64_t> bits(kRun / 64);
+    const bool done = for_each_run(column, kRun, [&](const Run& run) {
+      // Grown by halves, as the length of an iterable is not known.
+      const auto needed = static_cast<Py_ssize_t>(at + run.size());
+      const Py_ssize_t room = PyByteArray_Size(answers.get());
+      if (needed > room && PyByteArray_Resize(answers.get(), at == 0 ? needed : needed + needed / 2) != 0) return false;
+      char* const out = PyByteArray_AsString(answers.get()) + at;
+      perhaps_status status = PERHAPS_OK;
+      {
+        const NoGil others;
+        const std::shared_lock reading(state->lock);
+        // Answers stay in the cache until they are spread; the kernels look far enough ahead within a run.
+        constexpr std::size_t kPart = std::size_t{1} << 16;
+        bits.resize(std::min(run.size(), kPart) / 64 + 1);
+        for (std::size_t from = 0; from < run.size() && status == PERHAPS_OK; from += kPart) {
+          const std::size_t count = std::min(kPart, run.size() - from);
+          status = run.are_numbers() ? perhaps_query_integers(state->filter, run.numbers() + from, count, bits.data())
+                                     : perhaps_query(state->filter, run.keys() + from, count, bits.data());
+          if (status == PERHAPS_OK) spread(bits.data(), count, out + from);
+        }
+      }
+      at += run.size();
+      if (status != PERHAPS_OK) raise(status, perhaps_last_error(), Of::request);
+      return status == PERHAPS_OK;
+    });
+    if (!done || PyByteArray_Resize(answers.get(), static_cast<Py_ssize_t>(at)) != 0) return nullptr;
+    return answers.release();
+  });
+}
+
+// Both locks in the order of their addresses, so that a |= b and b |= a cannot wait for each other.
+template <class Combine>
+PyObject* combine(PyObject* self, PyObject* other, Combine with) {
+  State* const to = made(self);
+  State* const from = to == nullptr ? nullptr : other_of(other);
+  if (from == nullptr) return nullptr;
+  perhaps_status status = PERHAPS_OK;
+  {
+    const NoGil others;
+    if (to == from) {
+      const std::unique_lock alone(to->lock);
+      status = with(to->filter, to->filter);
+    } else if (to < from) {
+      const std::unique_lock alone(to->lock);
+      const std::shared_lock reading(from->lock);
+      status = with(to->filter, from->filter);
+    } else {
+      const std::shared_lock reading(from->lock);
+      const std::unique_lock alone(to->lock);
+      status = with(to->filter, from->filter);
+    }
+  }
+  if (status != PERHAPS_OK) return raise(status, perhaps_last_error(), Of::request);
+  Py_RETURN_NONE;
+}
+PyObject* filter_merge(PyObject* self, PyObject* other) { return combine(self, other, perhaps_merge); }
+PyObject* filter_intersect(PyObject* self, PyObject* other) { return combine(self, other, perhaps_intersect); }
+
+PyObject* filter_bytes(PyObject* self, PyObject*) {
+  State* const state = made(self);
+  if (state == nullptr) return nullptr;
+  // Another thread may make it grow between the two calls.
+  for (std::size_t capacity = 0;;) {
+    Ref bytes(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(capacity)));
+    if (!bytes) return nullptr;
+    std::size_t size = 0;
+    perhaps_status status = PERHAPS_OK;
+    {
+      char* const to = PyBytes_AsString(bytes.get());
+      const NoGil others;
+      const std::shared_lock reading(state->lock);
+      status = perhaps_to_bytes(state->filter, to, capacity, &size);
+    }
+    if (status == PERHAPS_OK && size == capacity) return bytes.release();
+    if (status != PERHAPS_OK && status != PERHAPS_TOO_SMALL) return raise(status, perhaps_last_error(), Of::request);
+    capacity = size;
+  }
+}
+
+PyObject* filter_save(PyObject* self, PyObject* args) {
+  State* const state = made(self);
+  PyObject* path = nullptr;
+  if (state == nullptr || !PyArg_ParseTuple(args, "O&", PyUnicode_FSConverter, &path)) return nullptr;
+  const Ref kept(path);
+  perhaps_status status = PERHAPS_OK;
+  {
+    const char* const name = PyBytes_AsString(path);
+    const NoGil others;
+    const std::shared_lock reading(state->lock);
+    status = perhaps_save(state->filter, name);
+  }
+  if (status != PERHAPS_OK) return raise(status, perhaps_last_error(), Of::request);
+  Py_RETURN_NONE;
+}
+
+PyObject* filter_nbytes(PyObject* self, PyObject*) {
+  State* const state = made(self);
+  if (state == nullptr) return nullptr;
+  const Reading reading(*state);
+  return PyLong_FromUnsignedLongLong(perhaps_byte_size(state->filter));
+}
+
+PyObject* filter_describe(PyObject* self, PyObject*) {
+  State* const state = made(self);
+  if (state == nullptr) return nullptr;
+  perhaps_description d{};
+  d.size = sizeof d;
+  perhaps_status status = PERHAPS_OK;
+  {
+    const NoGil others;
+    const std::shared_lock reading(state->lock);
+    status = perhaps_describe(state->filter, &d);
+  }
+  if (status != PERHAPS_OK) return raise(status, perhaps_last_error(), Of::request);
+  return Py_BuildValue(
+      "{s:s,s:s,s:s,s:K,s:K,s:K,s:K,s:K,s:d,s:d,s:d,s:d,s:O}", "format", d.format, "family", d.family, "hash", d.hash,
+      "bytes", static_cast<unsigned long long>(d.bytes), "bits", static_cast<unsigned long long>(d.bits), "probes",
+      static_cast<unsigned long long>(d.probes), "keys", static_cast<unsigned long long>(d.keys), "capacity",
+      static_cast<unsigned long long>(d.capacity), "keys_estimated", d.keys_estimated, "fill", d.fill, "fpr", d.fpr,
+      "fpr_at_capacity", d.fpr_at_capacity, "read_only", d.read_only != 0 ? Py_True : Py_False);
+}
+
+PyMethodDef filter_methods[] = {
+    {"_make", filter_make, METH_VARARGS, nullptr},
+    {"_build", filter_build, METH_VARARGS, nullptr},
+    {"_open", filter_open, METH_VARARGS, nullptr},
+    {"_read", filter_read, METH_VARARGS, nullptr},
+    {"_copy_from", filter_copy_from, METH_O, nullptr},
+    {"add", filter_add, METH_O, "add(key)\n\nInserts one key: a str, bytes or int."},
+    {"discard", filter_discard, METH_O,
+     "discard(key)\n\nErases one key that was inserted: 'removed', 'absent', or 'kept' if a full counter remains."},
+    {"update", filter_update, METH_O, "update(keys)\n\nInserts every key of a column or an iterable."},
+    {"_contains", filter_contains_column, METH_O, nullptr},
+    {"_merge", filter_merge, METH_O, nullptr},
+    {"_intersect", filter_intersect, METH_O, nullptr},
+    {"__bytes__", filter_bytes, METH_NOARGS, "The bytes of the file that save() writes."},
+    {"_save", filter_save, METH_VARARGS, nullptr},
+    {"_nbytes", filter_nbytes, METH_NOARGS, nullptr},
+    {"_describe", filter_describe, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyType_Slot filter_slots[] = {{Py_tp_new, reinterpret_cast<void*>(filter_new)},
+                              {Py_tp_dealloc, reinterpret_cast<void*>(filter_dealloc)},
+                              {Py_tp_methods, filter_methods},
+                              {Py_sq_contains, reinterpret_cast<void*>(filter_contains)},
+                              {0, nullptr}};
+PyType_Spec filter_spec = {"perhaps._native.Filter", sizeof(Filter), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                           filter_slots};
+
+// -------------------------------------------------------------------------------------------------------------- module
+
+PyObject* entries(int (*at)(std::size_t, perhaps_entry*)) {
+  Ref list(PyList_New(0));
+  perhaps_entry entry{};
+  entry.size = sizeof entry;
+  for (std::size_t i = 0; list && at(i, &entry) == 1; ++i) {
+    const Ref row(Py_BuildValue("(ssNNNN)", entry.name, entry.summary, PyBool_FromLong(entry.inserts),
+                                PyBool_FromLong(entry.erases), PyBool_FromLong(entry.merges),
+                                PyBool_FromLong(entry.builds)));
+    if (!row || PyList_Append(list.get(), row.get()) != 0) return nullptr;
+  }
+  return list.release();
+}
+PyObject* families(PyObject*, PyObject*) { return entries(perhaps_family_at); }
+PyObject* formats(PyObject*, PyObject*) { return entries(perhaps_format_at); }
+
+PyObject* size_of(PyObject*, PyObject* args) {
+  Options options;
+  if (!read_options(args, options)) return nullptr;
+  perhaps_sizes sizes{};
+  sizes.size = sizeof sizes;
+  const perhaps_status status = perhaps_size_of(&options.to, &sizes);
+  if (status != PERHAPS_OK) return raise(status, perhaps_last_error(), Of::request);
+  return Py_BuildValue("{s:K,s:K,s:K,s:d}", "bytes", static_cast<unsigned long long>(sizes.bytes), "bits",
+                       static_cast<unsigned long long>(sizes.bits), "probes",
+                       static_cast<unsigned long long>(sizes.probes), "fpr", sizes.fpr);
+}
+
+PyMethodDef module_methods[] = {{"families", families, METH_NOARGS, nullptr},
+                                {"formats", formats, METH_NOARGS, nullptr},
+                                {"size", size_of, METH_VARARGS, nullptr},
+                                {nullptr, nullptr, 0, nullptr}};
+PyModuleDef module_def = {
+    PyModuleDef_HEAD_INIT, "perhaps._native", nullptr, -1, module_methods, nullptr, nullptr, nullptr, nullptr};
+
+bool add_error(PyObject* module, PyObject*& to, const char* name, const char* text, PyObject* also = nullptr) {
+  PyObject* const base = &to == &errors.error ? PyExc_Exception : errors.error;
+  const Ref bases(also == nullptr ? PyTuple_Pack(1, base) : PyTuple_Pack(2, base, also));
+  if (!bases) return false;
+  to = PyErr_NewExceptionWithDoc((std::string("perhaps.") + name).c_str(), text, bases.get(), nullptr);
+  return to != nullptr && PyModule_AddObjectRef(module, name, to) == 0;
+}
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__native() {
+  Ref module(PyModule_Create(&module_def));
+  if (!module) return nullptr;
+  PyObject* const m = module.get();
+  const Ref type(PyType_FromModuleAndSpec(m, &filter_spec, nullptr));
+  if (!type || PyModule_AddObjectRef(m, "Filter", type.get()) != 0) return nullptr;
+  filter_type = reinterpret_cast<PyTypeObject*>(type.get());
+  Py_INCREF(type.get());
+  const bool good =
+      add_error(m, errors.error, "Error", "What went wrong, in words. The kinds below are subclasses.") &&
+      add_error(m, errors.damaged, "DamagedFile", "Bytes that are no filter: truncated, damaged, foreign or newer.") &&
+      add_error(m, errors.mismatch, "Mismatch", "Two filters that cannot be combined; the text names what differs.") &&
+      add_error(m, errors.full, "Full", "No room for another key.") &&
+      add_error(m, errors.wrong_key, "WrongKey", "A keyed filter without its key, or with another one.") &&
+      add_error(m, errors.bad_request, "BadRequest", "A number out of range, or an unknown name.", PyExc_ValueError) &&
+      add_error(m, errors.unsupported, "Unsupported", "Something that this filter cannot do.") &&
+      add_error(m, errors.file, "FileError", "The operating system said no.", PyExc_OSError) &&
+      PyModule_AddStringConstant(m, "version", perhaps_version()) == 0;
+  return good ? module.release() : nullptr;
+}
