@@ -1,6 +1,7 @@
 # Two commands: `make run` shows what it does, `make test` proves it. Both install what is missing first.
 .DEFAULT_GOAL := help
-.PHONY: help run redis python test bench bench-redis test-valkey test-defrag bench-lsm soak fuzz install deb doc abi
+.PHONY: help run redis python test test-languages bench bench-redis test-valkey test-defrag bench-lsm soak fuzz
+.PHONY: install deb doc abi
 .PHONY: format lint clean
 
 PREFIX ?= /usr/local
@@ -20,6 +21,7 @@ help:
 	@echo 'make redis    a server with the module on a free port: BF.* and CF.* until Ctrl-C'
 	@echo 'make python   the package in build/release/python, for PYTHONPATH'
 	@echo 'make test     the whole suite, then its fast part under the sanitizers'
+	@echo 'make test-languages  the bindings for Go and Rust'
 	@echo 'make bench    measure against the limit and against others   CONTENDERS=dir BENCH_ARGS=...'
 	@echo 'make test-valkey, make test-defrag  the suite of the Redis module on Valkey 8, on a Redis 8 that defragments'
 	@echo 'make bench-redis  what the Redis module costs, and what its batches gain'
@@ -54,6 +56,10 @@ python:
 test:
 	@scripts/setup test
 	@scripts/run-tests
+
+test-languages:
+	@scripts/setup languages
+	@scripts/test-languages
 
 bench:
 	@scripts/setup bench

@@ -174,7 +174,7 @@ def check_text(name, data):
         error(name, text.count("\n") + 1, "no newline at the end")
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
-        if "\t" in line and Path(name).name != "Makefile" and not name.endswith((".tsv", ".svg")):
+        if "\t" in line and Path(name).name != "Makefile" and not name.endswith((".tsv", ".svg", ".go")):
             error(name, number, "a tab")
         if line.rstrip() != line:
             error(name, number, "space at the end of the line")

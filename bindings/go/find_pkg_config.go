@@ -1,0 +1,6 @@
+//go:build !perhaps_env
+
+package perhaps
+
+// #cgo pkg-config: perhaps
+import "C"

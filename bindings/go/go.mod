@@ -1,0 +1,3 @@
+module perhaps
+
+go 1.19

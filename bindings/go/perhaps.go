@@ -1,0 +1,422 @@
+// Package perhaps answers whether a key could be in a set: no, which is certain, or perhaps.
+//
+//	seen, err := perhaps.New(perhaps.Options{Keys: 1000000, FPR: 0.01})
+//	if err != nil { ... }
+//	defer seen.Close()
+//	err = seen.Insert([]byte("hello"))
+//	if !seen.MayContain([]byte("world")) { ... }  // certainly absent
+//
+// The same filters, hash and files as the C++ library has, which does all the work through its C API (perhaps.h). cgo
+// finds it by pkg-config, or with CGO_CFLAGS and CGO_LDFLAGS and the tag perhaps_env.
+//
+// Queries may run in many goroutines at once. While one changes a filter, or closes it, no other may use it.
+package perhaps
+
+/*
+#include <perhaps.h>
+#include <stdlib.h>
+
+// C may not keep an array of Go's pointers: keys come as one run of bytes and the offsets of their ends.
+static void go_keys(const char* bytes, const size_t* ends, size_t first, size_t count, perhaps_key* keys) {
+  for (size_t i = 0; i < count; ++i) {
+    const size_t from = first + i == 0 ? 0 : ends[first + i - 1];
+    keys[i].data = bytes + from;
+    keys[i].size = ends[first + i] - from;
+  }
+}
+enum { go_batch = 1024 };
+
+static perhaps_status go_query(const perhaps_filter* filter, const char* bytes, const size_t* ends, size_t count,
+                               uint64_t* answers) {
+  perhaps_key keys[go_batch];
+  for (size_t i = 0; i < count; i += go_batch) {
+    const size_t some = count - i < go_batch ? count - i : go_batch;
+    go_keys(bytes, ends, i, some, keys);
+    const perhaps_status status = perhaps_query(filter, keys, some, answers + i / 64);
+    if (status != PERHAPS_OK) return status;
+  }
+  return PERHAPS_OK;
+}
+static perhaps_status go_insert(perhaps_filter* filter, const char* bytes, const size_t* ends, size_t count) {
+  perhaps_key keys[go_batch];
+  for (size_t i = 0; i < count; i += go_batch) {
+    const size_t some = count - i < go_batch ? count - i : go_batch;
+    go_keys(bytes, ends, i, some, keys);
+    const perhaps_status status = perhaps_insert(filter, keys, some, NULL);
+    if (status != PERHAPS_OK) return status;
+  }
+  return PERHAPS_OK;
+}
+static perhaps_status go_erase(perhaps_filter* filter, const char* bytes, size_t size, perhaps_erased* erased) {
+  const perhaps_key key = {bytes, size};
+  erased->size = sizeof *erased;
+  return perhaps_erase(filter, &key, 1, erased);
+}
+static perhaps_status go_build(const perhaps_options* options, const char* bytes, const size_t* ends, size_t count,
+                               perhaps_filter** filter) {
+  perhaps_key* keys = malloc((count == 0 ? 1 : count) * sizeof *keys);
+  if (keys == NULL) return PERHAPS_NO_MEMORY;
+  go_keys(bytes, ends, 0, count, keys);
+  const perhaps_status status = perhaps_build(options, keys, count, filter);
+  free(keys);
+  return status;
+}
+*/
+import "C"
+
+import (
+	"errors"
+	"runtime"
+	"unsafe"
+)
+
+// What kind of failure it was: errors.Is(err, perhaps.ErrFull).
+var (
+	ErrDamaged      = errors.New("damaged")       // truncated, damaged, foreign or newer bytes
+	ErrBadParameter = errors.New("bad parameter") // a number out of range, or an unknown name
+	ErrBadKey       = errors.New("bad key")       // a keyed filter without its secret, or with another one
+	ErrMismatch     = errors.New("mismatch")      // two filters that cannot be combined
+	ErrFull         = errors.New("full")          // no room for another key
+	ErrUnsupported  = errors.New("unsupported")   // not something that this filter can do
+	ErrIO           = errors.New("io")            // the operating system said no
+	ErrNoMemory     = errors.New("no memory")
+	ErrInternal     = errors.New("internal") // a defect of the library
+)
+
+type failure struct {
+	kind error
+	text string
+}
+
+func (f *failure) Error() string { return f.text }
+func (f *failure) Unwrap() error { return f.kind }
+
+// Calls the library in one thread, so that the message is that of the call.
+func check(call func() C.perhaps_status) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	kind := ErrInternal
+	switch call() {
+	case C.PERHAPS_OK:
+		return nil
+	case C.PERHAPS_TRUNCATED, C.PERHAPS_BAD_MAGIC, C.PERHAPS_BAD_VERSION, C.PERHAPS_BAD_CHECKSUM:
+		kind = ErrDamaged
+	case C.PERHAPS_BAD_PARAMETER:
+		kind = ErrBadParameter
+	case C.PERHAPS_BAD_KEY:
+		kind = ErrBadKey
+	case C.PERHAPS_MISMATCH:
+		kind = ErrMismatch
+	case C.PERHAPS_FULL:
+		kind = ErrFull
+	case C.PERHAPS_UNSUPPORTED:
+		kind = ErrUnsupported
+	case C.PERHAPS_IO:
+		kind = ErrIO
+	case C.PERHAPS_NO_MEMORY:
+		return &failure{ErrNoMemory, "not enough memory"}
+	}
+	return &failure{kind, C.GoString(C.perhaps_last_error())}
+}
+
+// Options say what kind of filter is made. Zero is the default: a line filter at 1 %.
+type Options struct {
+	Family     string  // "line", "ribbon" and so on
+	Keys       uint64  // expected
+	FPR        float64 // the rate of false positives after that many
+	Seed       *uint64 // of the hash
+	Secret     []byte  // 16 bytes, which key the hash; for keys that strangers choose
+	Threads    uint32  // of Build
+	Format     string  // Build: the file of another system
+	Parameters string  // "name=value name=value" of that format
+}
+
+// Reading says how a file is read. Zero: a file of ours, or one that is recognised.
+type Reading struct {
+	Secret []byte // of a keyed filter
+	Format string // of another system
+}
+
+// Filter is a filter of any family, or a file of another system.
+type Filter struct {
+	filter *C.perhaps_filter
+}
+
+// Memory of C that lives as long as a call.
+type arena struct{ all []unsafe.Pointer }
+
+func (a *arena) text(s string) *C.char {
+	if s == "" {
+		return nil
+	}
+	c := C.CString(s)
+	a.all = append(a.all, unsafe.Pointer(c))
+	return c
+}
+func (a *arena) secret(s []byte) (*C.uchar, error) {
+	if s == nil {
+		return nil, nil
+	}
+	if len(s) != 16 {
+		return nil, &failure{ErrBadParameter, "a secret has 16 bytes"}
+	}
+	c := C.CBytes(s)
+	a.all = append(a.all, c)
+	return (*C.uchar)(c), nil
+}
+func (a *arena) free() {
+	for _, p := range a.all {
+		C.free(p)
+	}
+}
+
+func (o Options) inC(a *arena) (*C.perhaps_options, error) {
+	to := (*C.perhaps_options)(C.calloc(1, C.sizeof_perhaps_options))
+	a.all = append(a.all, unsafe.Pointer(to))
+	to.size = C.sizeof_perhaps_options
+	to.family = a.text(o.Family)
+	to.keys = C.uint64_t(o.Keys)
+	to.fpr = C.double(o.FPR)
+	if o.Seed != nil {
+		seed := (*C.uint64_t)(C.malloc(8))
+		a.all = append(a.all, unsafe.Pointer(seed))
+		*seed = C.uint64_t(*o.Seed)
+		to.seed = seed
+	}
+	to.threads = C.uint32_t(o.Threads)
+	to.format = a.text(o.Format)
+	to.parameters = a.text(o.Parameters)
+	var err error
+	to.secret, err = a.secret(o.Secret)
+	return to, err
+}
+
+func made(call func(**C.perhaps_filter) C.perhaps_status) (*Filter, error) {
+	var filter *C.perhaps_filter
+	if err := check(func() C.perhaps_status { return call(&filter) }); err != nil {
+		return nil, err
+	}
+	f := &Filter{filter}
+	runtime.SetFinalizer(f, (*Filter).Close)
+	return f, nil
+}
+
+// All keys in a row, and where each ends.
+func packed(keys [][]byte) (*C.char, *C.size_t, []byte, []C.size_t) {
+	size := 1 // never empty: its address is taken
+	for _, key := range keys {
+		size += len(key)
+	}
+	bytes := make([]byte, 0, size)
+	ends := make([]C.size_t, len(keys)+1)
+	for i, key := range keys {
+		bytes = append(bytes, key...)
+		ends[i] = C.size_t(len(bytes))
+	}
+	return (*C.char)(unsafe.Pointer(&bytes[:1][0])), &ends[0], bytes, ends
+}
+
+func numbers(integers []uint64) *C.uint64_t {
+	if len(integers) == 0 {
+		return nil
+	}
+	return (*C.uint64_t)(unsafe.Pointer(&integers[0]))
+}
+
+// New makes an empty filter.
+func New(options Options) (*Filter, error) {
+	var a arena
+	defer a.free()
+	in, err := options.inC(&a)
+	if err != nil {
+		return nil, err
+	}
+	return made(func(to **C.perhaps_filter) C.perhaps_status { return C.perhaps_new(in, to) })
+}
+
+// Build makes a filter of all these keys; one of a static family such as "ribbon" can only be made so.
+func Build(options Options, keys [][]byte) (*Filter, error) {
+	var a arena
+	defer a.free()
+	in, err := options.inC(&a)
+	if err != nil {
+		return nil, err
+	}
+	bytes, ends, _, _ := packed(keys)
+	return made(func(to **C.perhaps_filter) C.perhaps_status {
+		return C.go_build(in, bytes, ends, C.size_t(len(keys)), to)
+	})
+}
+
+// BuildIntegers does the same with numbers, which are other keys than their text or bytes.
+func BuildIntegers(options Options, integers []uint64) (*Filter, error) {
+	var a arena
+	defer a.free()
+	in, err := options.inC(&a)
+	if err != nil {
+		return nil, err
+	}
+	return made(func(to **C.perhaps_filter) C.perhaps_status {
+		return C.perhaps_build_integers(in, numbers(integers), C.size_t(len(integers)), to)
+	})
+}
+
+func (r Reading) inC(a *arena) (*C.perhaps_open_options, error) {
+	to := (*C.perhaps_open_options)(C.calloc(1, C.sizeof_perhaps_open_options))
+	a.all = append(a.all, unsafe.Pointer(to))
+	to.size = C.sizeof_perhaps_open_options
+	to.format = a.text(r.Format)
+	var err error
+	to.secret, err = a.secret(r.Secret)
+	return to, err
+}
+
+// Open maps a file. The filter is read-only; Copy makes one that can be changed.
+func (r Reading) Open(path string) (*Filter, error) {
+	var a arena
+	defer a.free()
+	in, err := r.inC(&a)
+	if err != nil {
+		return nil, err
+	}
+	name := C.CString(path)
+	defer C.free(unsafe.Pointer(name))
+	return made(func(to **C.perhaps_filter) C.perhaps_status { return C.perhaps_open(name, in, to) })
+}
+
+// Read copies the bytes of a file.
+func (r Reading) Read(bytes []byte) (*Filter, error) {
+	var a arena
+	defer a.free()
+	in, err := r.inC(&a)
+	if err != nil {
+		return nil, err
+	}
+	var data unsafe.Pointer
+	if len(bytes) != 0 {
+		data = unsafe.Pointer(&bytes[0])
+	}
+	return made(func(to **C.perhaps_filter) C.perhaps_status {
+		return C.perhaps_from_bytes(data, C.size_t(len(bytes)), in, to)
+	})
+}
+
+// Open maps a file of ours, or of another system that is recognised.
+func Open(path string) (*Filter, error) { return Reading{}.Open(path) }
+
+// FromBytes copies the bytes of such a file.
+func FromBytes(bytes []byte) (*Filter, error) { return Reading{}.Read(bytes) }
+
+// Copy makes a copy in memory, which can be changed if the family can.
+func (f *Filter) Copy() (*Filter, error) {
+	defer runtime.KeepAlive(f)
+	return made(func(to **C.perhaps_filter) C.perhaps_status { return C.perhaps_copy(f.filter, to) })
+}
+
+// Close gives back the memory. A closed filter may be closed again, and not otherwise used.
+func (f *Filter) Close() error {
+	C.perhaps_free(f.filter)
+	f.filter = nil
+	runtime.SetFinalizer(f, nil)
+	return nil
+}
+
+// MayContain is false if the key is certainly absent.
+func (f *Filter) MayContain(key []byte) bool {
+	return f.MayContainAll([][]byte{key})[0]
+}
+
+// MayContainAll answers for many keys, in less time for each.
+func (f *Filter) MayContainAll(keys [][]byte) []bool {
+	defer runtime.KeepAlive(f)
+	bytes, ends, _, _ := packed(keys)
+	answers := make([]uint64, len(keys)/64+1)
+	C.go_query(f.filter, bytes, ends, C.size_t(len(keys)), numbers(answers))
+	return spread(answers, len(keys))
+}
+
+// MayContainIntegers answers for numbers; formats of other systems have none.
+func (f *Filter) MayContainIntegers(integers []uint64) ([]bool, error) {
+	defer runtime.KeepAlive(f)
+	answers := make([]uint64, len(integers)/64+1)
+	err := check(func() C.perhaps_status {
+		return C.perhaps_query_integers(f.filter, numbers(integers), C.size_t(len(integers)), numbers(answers))
+	})
+	return spread(answers, len(integers)), err
+}
+
+func spread(bits []uint64, count int) []bool {
+	result := make([]bool, count)
+	for i := range result {
+		result[i] = bits[i/64]>>(i%64)&1 != 0
+	}
+	return result
+}
+
+// Insert inserts keys. After ErrFull some of them are in.
+func (f *Filter) Insert(keys ...[]byte) error {
+	defer runtime.KeepAlive(f)
+	bytes, ends, _, _ := packed(keys)
+	return check(func() C.perhaps_status { return C.go_insert(f.filter, bytes, ends, C.size_t(len(keys))) })
+}
+
+// InsertIntegers inserts numbers. After ErrFull some of them are in.
+func (f *Filter) InsertIntegers(integers ...uint64) error {
+	defer runtime.KeepAlive(f)
+	return check(func() C.perhaps_status {
+		return C.perhaps_insert_integers(f.filter, numbers(integers), C.size_t(len(integers)), nil)
+	})
+}
+
+// Erase erases a key that was inserted, and reports whether it was there. One that was not inserted, but looks present,
+// takes another with it.
+func (f *Filter) Erase(key []byte) (bool, error) {
+	defer runtime.KeepAlive(f)
+	bytes, _, _, _ := packed([][]byte{key})
+	var erased C.perhaps_erased
+	err := check(func() C.perhaps_status { return C.go_erase(f.filter, bytes, C.size_t(len(key)), &erased) })
+	return erased.absent == 0, err
+}
+
+// Merge makes it the filter of both key sets.
+func (f *Filter) Merge(other *Filter) error {
+	defer runtime.KeepAlive(f)
+	defer runtime.KeepAlive(other)
+	return check(func() C.perhaps_status { return C.perhaps_merge(f.filter, other.filter) })
+}
+
+// Intersect makes it the filter of the keys in both, approximately.
+func (f *Filter) Intersect(other *Filter) error {
+	defer runtime.KeepAlive(f)
+	defer runtime.KeepAlive(other)
+	return check(func() C.perhaps_status { return C.perhaps_intersect(f.filter, other.filter) })
+}
+
+// Save writes a file, whole or not at all.
+func (f *Filter) Save(path string) error {
+	defer runtime.KeepAlive(f)
+	name := C.CString(path)
+	defer C.free(unsafe.Pointer(name))
+	return check(func() C.perhaps_status { return C.perhaps_save(f.filter, name) })
+}
+
+// Bytes returns the bytes of that file.
+func (f *Filter) Bytes() ([]byte, error) {
+	defer runtime.KeepAlive(f)
+	var size C.size_t
+	C.perhaps_to_bytes(f.filter, nil, 0, &size)
+	bytes := make([]byte, int(size)+1)
+	err := check(func() C.perhaps_status {
+		return C.perhaps_to_bytes(f.filter, unsafe.Pointer(&bytes[0]), size, &size)
+	})
+	return bytes[:size], err
+}
+
+// ByteSize is that of the table in memory.
+func (f *Filter) ByteSize() uint64 {
+	defer runtime.KeepAlive(f)
+	return uint64(C.perhaps_byte_size(f.filter))
+}
+
+// Version is that of the library.
+func Version() string { return C.GoString(C.perhaps_version()) }

@@ -1,0 +1,201 @@
+// Promise: the package is the C API with Go's manners: the same answers, errors that can be asked for their kind,
+// memory that is given back. Would notice: a key that is lost on the way into C, a message of another thread, a status
+// that is ignored.
+package perhaps
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+var _ io.Closer = (*Filter)(nil)
+
+func words(prefix string, count int) [][]byte {
+	var result [][]byte
+	for i := 0; i < count; i++ {
+		result = append(result, []byte(fmt.Sprintf("%s %d", prefix, i)))
+	}
+	return append(result, []byte{}, []byte{0}, bytes.Repeat([]byte("long "), 1000))
+}
+
+func count(answers []bool) (hits int) {
+	for _, answer := range answers {
+		if answer {
+			hits++
+		}
+	}
+	return hits
+}
+
+func must[T any](t *testing.T, value T, err error) T {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func TestEveryFamily(t *testing.T) {
+	keys, others := words("key", 3000), words("other", 3000)[:3000]
+	families := []string{"line", "block", "classic", "counting", "cuckoo", "quotient", "scalable", "ribbon", "fuse"}
+	for _, family := range families {
+		built, err := Build(Options{Family: family, Keys: 4000, FPR: 0.01, Threads: 2}, keys)
+		must(t, built, err)
+		if count(built.MayContainAll(keys)) != len(keys) {
+			t.Fatal(family, "lost a key")
+		}
+		answers := built.MayContainAll(others)
+		if count(answers) > 150 {
+			t.Fatal(family, "too many false positives")
+		}
+		for i := 0; i < len(others); i += 100 {
+			if built.MayContain(others[i]) != answers[i] {
+				t.Fatal(family, "single and batch differ")
+			}
+		}
+		data, err := built.Bytes()
+		must(t, data, err)
+		path := filepath.Join(t.TempDir(), family)
+		if err := built.Save(path); err != nil {
+			t.Fatal(err)
+		}
+		if file, err := os.ReadFile(path); err != nil || !bytes.Equal(file, data) {
+			t.Fatal(family, "file and bytes differ")
+		}
+		opened, err := Open(path)
+		must(t, opened, err)
+		read, err := FromBytes(data)
+		must(t, read, err)
+		copied, err := opened.Copy()
+		must(t, copied, err)
+		for _, other := range []*Filter{opened, read, copied} {
+			again, err := other.Bytes()
+			if !bytes.Equal(must(t, again, err), data) {
+				t.Fatal(family, "bytes changed")
+			}
+			other.Close()
+			other.Close()
+		}
+		built.Close()
+	}
+}
+
+func TestChangesAndRefusals(t *testing.T) {
+	seen, err := New(Options{Keys: 1000, Family: "cuckoo"})
+	must(t, seen, err)
+	defer seen.Close()
+	if err := seen.Insert(words("key", 500)...); err != nil {
+		t.Fatal(err)
+	}
+	if err := seen.InsertIntegers(1, 2, 1<<64-1); err != nil {
+		t.Fatal(err)
+	}
+	answers, err := seen.MayContainIntegers([]uint64{1, 2, 1<<64 - 1})
+	if count(must(t, answers, err)) != 3 {
+		t.Fatal("lost a number")
+	}
+	there, err := seen.Erase([]byte("key 1"))
+	if !must(t, there, err) {
+		t.Fatal("not erased")
+	}
+	many := make([]uint64, 100000)
+	for i := range many {
+		many[i] = uint64(i) * 7
+	}
+	if err := seen.InsertIntegers(many...); !errors.Is(err, ErrFull) {
+		t.Fatal(err)
+	}
+
+	a, err := New(Options{Keys: 1000})
+	must(t, a, err)
+	b, err := New(Options{Keys: 1000})
+	must(t, b, err)
+	a.Insert([]byte("a"))
+	b.Insert([]byte("b"))
+	if err := a.Merge(b); err != nil || !a.MayContain([]byte("a")) || !a.MayContain([]byte("b")) {
+		t.Fatal(err)
+	}
+	if err := a.Intersect(b); err != nil || a.MayContain([]byte("a")) {
+		t.Fatal(err)
+	}
+	larger, err := New(Options{Keys: 50000})
+	must(t, larger, err)
+	if err := a.Merge(larger); !errors.Is(err, ErrMismatch) || !strings.Contains(err.Error(), "line") {
+		t.Fatal(err)
+	}
+	if _, err := a.Erase([]byte("a")); !errors.Is(err, ErrUnsupported) {
+		t.Fatal(err)
+	}
+	for _, wrong := range []Options{{Family: "none"}, {FPR: 2}, {Secret: []byte("short")}} {
+		if _, err := New(wrong); !errors.Is(err, ErrBadParameter) {
+			t.Fatal(wrong, err)
+		}
+	}
+	if _, err := Open("no such file"); !errors.Is(err, ErrIO) {
+		t.Fatal(err)
+	}
+	if _, err := FromBytes(nil); err == nil {
+		t.Fatal("nothing was read")
+	}
+	secret := bytes.Repeat([]byte{7}, 16)
+	keyed, err := New(Options{Keys: 10, Secret: secret})
+	must(t, keyed, err)
+	data, err := keyed.Bytes()
+	must(t, data, err)
+	if _, err := FromBytes(data); !errors.Is(err, ErrBadKey) {
+		t.Fatal(err)
+	}
+	if _, err := (Reading{Secret: secret}).Read(data); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (Reading{Secret: secret}).Read(data[:len(data)-1]); !errors.Is(err, ErrDamaged) {
+		t.Fatal(err)
+	}
+}
+
+func TestOtherSystems(t *testing.T) {
+	keys := words("key", 300)
+	guava, err := Build(Options{Format: "guava", Parameters: "fpp=0.001"}, keys)
+	must(t, guava, err)
+	if count(guava.MayContainAll(keys)) != len(keys) {
+		t.Fatal("lost a key")
+	}
+	data, err := guava.Bytes()
+	read, err := (Reading{Format: "guava"}).Read(must(t, data, err))
+	if !must(t, read, err).MayContain(keys[0]) {
+		t.Fatal("lost a key")
+	}
+	if _, err := guava.MayContainIntegers([]uint64{1}); !errors.Is(err, ErrUnsupported) {
+		t.Fatal(err)
+	}
+}
+
+func TestManyGoroutines(t *testing.T) {
+	keys := words("key", 1000)
+	seen, err := Build(Options{Keys: 2000}, keys)
+	must(t, seen, err)
+	var all sync.WaitGroup
+	for i := 0; i < 8; i++ {
+		all.Add(1)
+		go func(i int) {
+			defer all.Done()
+			name := fmt.Sprintf("missing %d", i)
+			for j := 0; j < 50; j++ {
+				if count(seen.MayContainAll(keys)) != len(keys) {
+					t.Error("lost a key")
+				}
+				if _, err := Open(name); err == nil || !strings.Contains(err.Error(), name) {
+					t.Error(err) // the message of another thread
+				}
+			}
+		}(i)
+	}
+	all.Wait()
+}

@@ -1,0 +1,393 @@
+//! Could this key be in that set? A filter answers *no*, which is certain, or *perhaps*.
+//!
+//! ```
+//! let mut seen = perhaps::Options::new().keys(1_000_000).fpr(0.01).create()?;
+//! seen.insert("hello")?;
+//! assert!(seen.may_contain("hello"));
+//! assert!(!seen.may_contain("world"));
+//! # Ok::<(), perhaps::Error>(())
+//! ```
+//!
+//! The same filters, hash and files as the C++ library has, which does all the work (`perhaps.h`).
+use perhaps_sys as sys;
+use std::ffi::{CStr, CString};
+use std::fmt;
+use std::os::raw::{c_char, c_void};
+use std::path::Path;
+use std::ptr;
+
+/// What kind of failure it was. Others may be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// Truncated, damaged, foreign or newer bytes.
+    Damaged,
+    /// A number outside its range, or an unknown name.
+    BadParameter,
+    /// A keyed filter without its secret, or with another one.
+    BadKey,
+    /// Two filters that cannot be combined.
+    Mismatch,
+    /// No room for another key.
+    Full,
+    /// Not something that this filter can do.
+    Unsupported,
+    /// The operating system said no.
+    Io,
+    /// Not enough memory.
+    NoMemory,
+    /// A defect of the library.
+    Internal,
+}
+
+/// What failed, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    kind: Kind,
+    text: String,
+}
+
+impl Error {
+    /// What kind of failure it was.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// A value, or why there is none.
+pub type Result<T> = std::result::Result<T, Error>;
+
+fn check(status: sys::perhaps_status) -> Result<()> {
+    let kind = match status {
+        sys::PERHAPS_OK => return Ok(()),
+        sys::PERHAPS_TRUNCATED
+        | sys::PERHAPS_BAD_MAGIC
+        | sys::PERHAPS_BAD_VERSION
+        | sys::PERHAPS_BAD_CHECKSUM => Kind::Damaged,
+        sys::PERHAPS_BAD_PARAMETER => Kind::BadParameter,
+        sys::PERHAPS_BAD_KEY => Kind::BadKey,
+        sys::PERHAPS_MISMATCH => Kind::Mismatch,
+        sys::PERHAPS_FULL => Kind::Full,
+        sys::PERHAPS_UNSUPPORTED => Kind::Unsupported,
+        sys::PERHAPS_IO => Kind::Io,
+        sys::PERHAPS_NO_MEMORY => Kind::NoMemory,
+        _ => Kind::Internal,
+    };
+    let text = unsafe { CStr::from_ptr(sys::perhaps_last_error()) };
+    Err(Error { kind, text: text.to_string_lossy().into_owned() })
+}
+
+fn c_string(text: impl Into<Vec<u8>>) -> Result<CString> {
+    CString::new(text).map_err(|_| Error { kind: Kind::BadParameter, text: "a name contains a NUL".to_string() })
+}
+
+fn or_null(text: &Option<CString>) -> *const c_char {
+    text.as_ref().map_or(ptr::null(), |t| t.as_ptr())
+}
+
+fn key_of(bytes: &[u8]) -> sys::perhaps_key {
+    sys::perhaps_key { data: bytes.as_ptr() as *const c_void, size: bytes.len() }
+}
+
+fn keys_of<K: AsRef<[u8]>>(keys: &[K]) -> Vec<sys::perhaps_key> {
+    keys.iter().map(|key| key_of(key.as_ref())).collect()
+}
+
+/// The version of the library.
+pub fn version() -> &'static str {
+    unsafe { CStr::from_ptr(sys::perhaps_version()) }.to_str().unwrap_or("unknown")
+}
+
+/// What kind of filter is made.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    family: Option<String>,
+    keys: u64,
+    fpr: f64,
+    seed: Option<u64>,
+    secret: Option<[u8; 16]>,
+    threads: u32,
+    format: Option<String>,
+    parameters: Option<String>,
+}
+
+impl Options {
+    /// A "line" filter at 1 %.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// "line", "ribbon" and so on.
+    pub fn family(mut self, name: &str) -> Self {
+        self.family = Some(name.to_string());
+        self
+    }
+    /// How many are expected.
+    pub fn keys(mut self, count: u64) -> Self {
+        self.keys = count;
+        self
+    }
+    /// The rate of false positives after that many.
+    pub fn fpr(mut self, rate: f64) -> Self {
+        self.fpr = rate;
+        self
+    }
+    /// Of the hash.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+    /// Keys the hash, for keys that strangers choose.
+    pub fn secret(mut self, secret: [u8; 16]) -> Self {
+        self.secret = Some(secret);
+        self
+    }
+    /// With which `build` works.
+    pub fn threads(mut self, threads: u32) -> Self {
+        self.threads = threads;
+        self
+    }
+    /// `build` makes the file of another system; `parameters` is "name=value name=value".
+    pub fn format(mut self, name: &str, parameters: &str) -> Self {
+        self.format = Some(name.to_string());
+        self.parameters = Some(parameters.to_string());
+        self
+    }
+
+    fn with<T>(&self, call: impl FnOnce(&sys::perhaps_options) -> Result<T>) -> Result<T> {
+        let text = |from: &Option<String>| from.as_deref().map(c_string).transpose();
+        let (family, format, parameters) = (text(&self.family)?, text(&self.format)?, text(&self.parameters)?);
+        call(&sys::perhaps_options {
+            size: std::mem::size_of::<sys::perhaps_options>(),
+            family: or_null(&family),
+            keys: self.keys,
+            fpr: self.fpr,
+            bits_per_key: 0.0,
+            max_bytes: 0,
+            guard_bits: 0,
+            arity: 0,
+            seed: self.seed.as_ref().map_or(ptr::null(), |s| s),
+            secret: self.secret.as_ref().map_or(ptr::null(), |s| s.as_ptr()),
+            threads: self.threads,
+            reserved: 0,
+            format: or_null(&format),
+            parameters: or_null(&parameters),
+        })
+    }
+
+    /// An empty filter.
+    pub fn create(&self) -> Result<Filter> {
+        self.with(|options| Filter::made(|filter| unsafe { sys::perhaps_new(options, filter) }))
+    }
+    /// A filter of all these keys; of a static family such as "ribbon" it can only be made so.
+    pub fn build<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Filter> {
+        let keys = keys_of(keys);
+        self.with(|options| {
+            Filter::made(|filter| unsafe { sys::perhaps_build(options, keys.as_ptr(), keys.len(), filter) })
+        })
+    }
+    /// The same of numbers, which are other keys than their text or bytes.
+    pub fn build_integers(&self, integers: &[u64]) -> Result<Filter> {
+        self.with(|options| {
+            Filter::made(|filter| unsafe {
+                sys::perhaps_build_integers(options, integers.as_ptr(), integers.len(), filter)
+            })
+        })
+    }
+}
+
+/// How a file is read.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    secret: Option<[u8; 16]>,
+    format: Option<String>,
+}
+
+impl Reading {
+    /// A file of ours, or one that is recognised.
+    pub fn new() -> Self {
+        Self::default()
+    }
+    /// Of a keyed filter.
+    pub fn secret(mut self, secret: [u8; 16]) -> Self {
+        self.secret = Some(secret);
+        self
+    }
+    /// Of another system.
+    pub fn format(mut self, name: &str) -> Self {
+        self.format = Some(name.to_string());
+        self
+    }
+
+    fn with<T>(&self, call: impl FnOnce(&sys::perhaps_open_options) -> Result<T>) -> Result<T> {
+        let format = self.format.as_deref().map(c_string).transpose()?;
+        call(&sys::perhaps_open_options {
+            size: std::mem::size_of::<sys::perhaps_open_options>(),
+            flags: 0,
+            reserved: 0,
+            secret: self.secret.as_ref().map_or(ptr::null(), |s| s.as_ptr()),
+            format: or_null(&format),
+            parameters: ptr::null(),
+            file_name: ptr::null(),
+        })
+    }
+
+    /// Maps a file. The filter is read-only; `try_clone` makes one that can be changed.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Filter> {
+        let path = c_string(path.as_ref().to_string_lossy().into_owned())?;
+        self.with(|options| Filter::made(|filter| unsafe { sys::perhaps_open(path.as_ptr(), options, filter) }))
+    }
+    /// A copy of the bytes of a file.
+    pub fn read(&self, bytes: &[u8]) -> Result<Filter> {
+        self.with(|options| {
+            Filter::made(|filter| unsafe {
+                sys::perhaps_from_bytes(bytes.as_ptr() as *const c_void, bytes.len(), options, filter)
+            })
+        })
+    }
+}
+
+/// What became of keys that were to be erased.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Erased {
+    /// Gone.
+    pub removed: u64,
+    /// Were not there.
+    pub absent: u64,
+    /// Erased, but a full counter still answers *perhaps*.
+    pub kept: u64,
+}
+
+/// A filter of any family, or a file of another system. Queries take `&self` and may run in many threads at once;
+/// changes take `&mut self`.
+pub struct Filter {
+    filter: *mut sys::perhaps_filter,
+}
+
+// Const functions of the C API may be called from many threads, and a handle belongs to no thread.
+unsafe impl Send for Filter {}
+unsafe impl Sync for Filter {}
+
+impl Drop for Filter {
+    fn drop(&mut self) {
+        unsafe { sys::perhaps_free(self.filter) }
+    }
+}
+
+impl fmt::Debug for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Filter").field("bytes", &self.byte_size()).finish()
+    }
+}
+
+impl Filter {
+    fn made(make: impl FnOnce(*mut *mut sys::perhaps_filter) -> sys::perhaps_status) -> Result<Filter> {
+        let mut filter = ptr::null_mut();
+        check(make(&mut filter))?;
+        Ok(Filter { filter })
+    }
+
+    /// Maps a file of ours, or of another system that is recognised.
+    pub fn open(path: impl AsRef<Path>) -> Result<Filter> {
+        Reading::new().open(path)
+    }
+    /// A copy of the bytes of a file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Filter> {
+        Reading::new().read(bytes)
+    }
+    /// A copy in memory, which can be changed if the family can.
+    pub fn try_clone(&self) -> Result<Filter> {
+        Filter::made(|copy| unsafe { sys::perhaps_copy(self.filter, copy) })
+    }
+
+    /// False is certain. Text is hashed as its UTF-8 bytes.
+    pub fn may_contain(&self, key: impl AsRef<[u8]>) -> bool {
+        let mut answer = 1;
+        unsafe { sys::perhaps_query(self.filter, &key_of(key.as_ref()), 1, &mut answer) };
+        answer != 0
+    }
+    /// The same of many keys, in less time for each.
+    pub fn may_contain_all<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<bool> {
+        let mut result = Vec::with_capacity(keys.len());
+        for batch in keys.chunks(64) {
+            let mut some = [sys::perhaps_key { data: ptr::null(), size: 0 }; 64];
+            for (to, key) in some.iter_mut().zip(batch) {
+                *to = key_of(key.as_ref());
+            }
+            let mut answers = 0u64;
+            unsafe { sys::perhaps_query(self.filter, some.as_ptr(), batch.len(), &mut answers) };
+            result.extend((0..batch.len()).map(|i| answers >> i & 1 != 0));
+        }
+        result
+    }
+    /// The same of numbers. Bit i % 64 of `answers[i / 64]` is for `integers[i]`; formats of other systems have none.
+    ///
+    /// # Panics
+    /// If `answers` has fewer than one bit for each number.
+    pub fn may_contain_integers(&self, integers: &[u64], answers: &mut [u64]) -> Result<()> {
+        assert!(answers.len() >= (integers.len() + 63) / 64, "a bit for each number");
+        check(unsafe {
+            sys::perhaps_query_integers(self.filter, integers.as_ptr(), integers.len(), answers.as_mut_ptr())
+        })
+    }
+
+    /// Inserts one key.
+    pub fn insert(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
+        check(unsafe { sys::perhaps_insert(self.filter, &key_of(key.as_ref()), 1, ptr::null_mut()) })
+    }
+    /// Inserts many. After `Kind::Full` some of them are in.
+    pub fn insert_all<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<()> {
+        let keys = keys_of(keys);
+        check(unsafe { sys::perhaps_insert(self.filter, keys.as_ptr(), keys.len(), ptr::null_mut()) })
+    }
+    /// Inserts numbers. After `Kind::Full` some of them are in.
+    pub fn insert_integers(&mut self, integers: &[u64]) -> Result<()> {
+        check(unsafe {
+            sys::perhaps_insert_integers(self.filter, integers.as_ptr(), integers.len(), ptr::null_mut())
+        })
+    }
+    /// Erases keys that were inserted: one that was not, but looks present, takes another with it.
+    pub fn erase<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<Erased> {
+        let keys = keys_of(keys);
+        let size = std::mem::size_of::<sys::perhaps_erased>();
+        let mut erased = sys::perhaps_erased { size, removed: 0, absent: 0, kept: 0 };
+        check(unsafe { sys::perhaps_erase(self.filter, keys.as_ptr(), keys.len(), &mut erased) })?;
+        Ok(Erased { removed: erased.removed, absent: erased.absent, kept: erased.kept })
+    }
+    /// Becomes the filter of both key sets.
+    pub fn merge(&mut self, other: &Filter) -> Result<()> {
+        check(unsafe { sys::perhaps_merge(self.filter, other.filter) })
+    }
+    /// Becomes the filter of the keys in both, approximately.
+    pub fn intersect(&mut self, other: &Filter) -> Result<()> {
+        check(unsafe { sys::perhaps_intersect(self.filter, other.filter) })
+    }
+
+    /// Writes a file, whole or not at all.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = c_string(path.as_ref().to_string_lossy().into_owned())?;
+        check(unsafe { sys::perhaps_save(self.filter, path.as_ptr()) })
+    }
+    /// The bytes of that file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut size = 0;
+        let status = unsafe { sys::perhaps_to_bytes(self.filter, ptr::null_mut(), 0, &mut size) };
+        if status != sys::PERHAPS_TOO_SMALL {
+            check(status)?;
+        }
+        let mut bytes = vec![0u8; size];
+        check(unsafe { sys::perhaps_to_bytes(self.filter, bytes.as_mut_ptr() as *mut c_void, size, &mut size) })?;
+        Ok(bytes)
+    }
+    /// Of the table, in memory.
+    pub fn byte_size(&self) -> u64 {
+        unsafe { sys::perhaps_byte_size(self.filter) }
+    }
+}

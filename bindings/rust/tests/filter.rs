@@ -1,0 +1,87 @@
+//! Promise: the crate is the C API with Rust's manners: the same answers, errors as values, no memory that is not
+//! freed once. Would notice: a struct that differs from perhaps.h, a key that is lost, a status that is ignored.
+use perhaps::{Filter, Kind, Options, Reading};
+
+fn words(prefix: &str, count: usize) -> Vec<String> {
+    (0..count).map(|i| format!("{prefix} {i}")).collect()
+}
+
+#[test]
+fn every_family_is_built_saved_and_read() {
+    let (keys, others) = (words("key", 2000), words("other", 2000));
+    for family in ["line", "block", "classic", "counting", "cuckoo", "quotient", "scalable", "ribbon", "fuse"] {
+        let built = Options::new().family(family).keys(2000).fpr(0.01).threads(2).build(&keys).unwrap();
+        assert!(built.may_contain_all(&keys).iter().all(|&a| a), "{family}");
+        let answers = built.may_contain_all(&others);
+        assert!(answers.iter().filter(|&&a| a).count() < 100, "{family}");
+        for (key, &answer) in others.iter().zip(&answers) {
+            assert_eq!(built.may_contain(key), answer);
+        }
+        let bytes = built.to_bytes().unwrap();
+        let again = Filter::from_bytes(&bytes).unwrap();
+        assert_eq!(again.may_contain_all(&others), answers);
+        let path = std::env::temp_dir().join(format!("perhaps-rust-{}-{family}", std::process::id()));
+        built.save(&path).unwrap();
+        let opened = Filter::open(&path).unwrap();
+        assert_eq!(opened.to_bytes().unwrap(), bytes);
+        assert_eq!(opened.try_clone().unwrap().to_bytes().unwrap(), bytes);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(opened.may_contain_all(&others), answers);
+    }
+}
+
+#[test]
+fn changes_and_refusals() {
+    let mut seen = Options::new().keys(1000).family("cuckoo").create().unwrap();
+    seen.insert_all(&words("key", 500)).unwrap();
+    seen.insert_integers(&[1, 2, u64::MAX]).unwrap();
+    let mut answers = [0u64; 1];
+    seen.may_contain_integers(&[1, 2, u64::MAX], &mut answers).unwrap();
+    assert_eq!(answers, [7]);
+    assert_eq!(seen.erase(&words("key", 100)).unwrap().removed, 100);
+    assert_eq!(seen.insert_integers(&(0..100_000).collect::<Vec<_>>()).unwrap_err().kind(), Kind::Full);
+
+    let mut a = Options::new().keys(1000).create().unwrap();
+    let mut b = Options::new().keys(1000).create().unwrap();
+    a.insert("a").unwrap();
+    b.insert("b").unwrap();
+    a.merge(&b).unwrap();
+    assert!(a.may_contain("a") && a.may_contain("b"));
+    a.intersect(&b).unwrap();
+    assert!(!a.may_contain("a") && a.may_contain("b"));
+    let refused = a.merge(&Options::new().keys(50_000).create().unwrap()).unwrap_err();
+    assert_eq!(refused.kind(), Kind::Mismatch);
+    assert!(refused.to_string().contains("line"), "{refused}");
+    assert_eq!(a.erase(&["a"]).unwrap_err().kind(), Kind::Unsupported);
+    assert_eq!(Options::new().family("none").create().unwrap_err().kind(), Kind::BadParameter);
+    assert_eq!(Options::new().family("a\0b").create().unwrap_err().kind(), Kind::BadParameter);
+    assert_eq!(Filter::open("no such file").unwrap_err().kind(), Kind::Io);
+    assert_eq!(Options::new().keys(1 << 62).create().unwrap_err().kind(), Kind::NoMemory);
+
+    let keyed = Options::new().keys(10).secret([7; 16]).create().unwrap();
+    let bytes = keyed.to_bytes().unwrap();
+    assert_eq!(Filter::from_bytes(&bytes).unwrap_err().kind(), Kind::BadKey);
+    Reading::new().secret([7; 16]).read(&bytes).unwrap();
+    assert_eq!(Filter::from_bytes(&bytes[..bytes.len() - 1]).unwrap_err().kind(), Kind::Damaged);
+}
+
+#[test]
+fn other_systems() {
+    let keys = words("key", 300);
+    let guava = Options::new().format("guava", "fpp=0.001").build(&keys).unwrap();
+    assert!(guava.may_contain_all(&keys).iter().all(|&a| a));
+    let bytes = guava.to_bytes().unwrap();
+    assert!(Reading::new().format("guava").read(&bytes).unwrap().may_contain(&keys[0]));
+    assert_eq!(guava.may_contain_integers(&[1], &mut [0]).unwrap_err().kind(), Kind::Unsupported);
+}
+
+#[test]
+fn many_threads_query_one_filter() {
+    let keys = words("key", 1000);
+    let seen = Options::new().keys(1000).build(&keys).unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert!(seen.may_contain_all(&keys).iter().all(|&a| a)));
+        }
+    });
+}
