@@ -21,7 +21,7 @@ help:
 	@echo 'make redis    a server with the module on a free port: BF.* and CF.* until Ctrl-C'
 	@echo 'make python   the package in build/release/python, for PYTHONPATH'
 	@echo 'make test     the whole suite, then its fast part under the sanitizers'
-	@echo 'make test-languages  the bindings for Go and Rust'
+	@echo 'make test-languages  Go and Rust; five languages write the same bytes and read those of the others'
 	@echo 'make bench    measure against the limit and against others   CONTENDERS=dir BENCH_ARGS=...'
 	@echo 'make test-valkey, make test-defrag  the suite of the Redis module on Valkey 8, on a Redis 8 that defragments'
 	@echo 'make bench-redis  what the Redis module costs, and what its batches gain'

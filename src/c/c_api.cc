@@ -97,11 +97,10 @@ Error out_of_range(std::string what) { return {Errc::bad_parameter, std::move(wh
 template <class Struct>
 Result<Struct> read(const Struct* from, const char* name) {
   Struct known{};
-  std::size_t given = 0;
-  std::memcpy(&given, from, sizeof given);
+  const std::size_t given = from->size;
   if (given < sizeof given) return out_of_range(std::string(name) + ": size is not set");
-  std::memcpy(&known, from, std::min(given, sizeof known));
   const auto* const bytes = reinterpret_cast<const unsigned char*>(from);
+  std::copy_n(bytes, std::min(given, sizeof known), reinterpret_cast<unsigned char*>(&known));
   for (std::size_t i = sizeof known; i < given; ++i) {
     if (bytes[i] != 0) return refused(std::string(name) + ": has a field that this version of the library lacks");
   }
@@ -115,8 +114,7 @@ Result<Struct> read_or_default(const Struct* from, const char* name) {
 // As much of it as the caller has room for.
 template <class Struct>
 Result<void> answer(Struct value, Struct* to, const char* name) {
-  std::size_t room = 0;
-  std::memcpy(&room, to, sizeof room);
+  const std::size_t room = to->size;
   if (room < sizeof room) return out_of_range(std::string(name) + ": size is not set");
   value.size = room;
   std::memcpy(to, &value, std::min(room, sizeof value));
