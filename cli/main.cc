@@ -27,7 +27,7 @@ constexpr Examples kBuild = {
     "perhaps build -o seen.perhaps keys.txt",
     "zcat keys.gz | perhaps build -o seen.perhaps --fpr 0.001",
     "perhaps build -o mail.perhaps --field 2 --delimiter , --lower people.csv",
-    "perhaps build -o csv.perhaps --csv --field mail --note 'the list of May' table.csv",
+    "perhaps build -o csv.perhaps --csv --field mail --note 'May' table.csv",
     "perhaps build -o small.perhaps --max-bytes 64Ki keys.txt more.txt",
     "perhaps build --format guava --set fpp=0.001 -o seen.guava keys.txt",
     "perhaps build --format redisbloom-bf --shards 4 -o seen.shards keys.txt",

@@ -38,20 +38,21 @@ std::vector<std::string> options_in(const CLI::App& app) {
 // What the parser says, in our words.
 [[noreturn]] void fail_parsing(const CLI::App& app, const Command& command, const CLI::ParseError& error) {
   const std::string_view text = error.what();
-  const std::string kind = error.get_name();
+  const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  const bool missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   // A misspelt option may also be the reason why a required one is missing.
   std::string word;
   for (const std::string& left : app.remaining()) {
     if (word.empty() || (left.starts_with('-') && !word.starts_with('-'))) word = left.substr(0, left.find('='));
   }
-  if (kind == "ExtrasError" || (kind == "RequiredError" && word.starts_with('-'))) {
+  if (extra || (missing && word.starts_with('-'))) {
     const std::vector<std::string> options = options_in(app);
     const std::string_view meant = word.starts_with("--") ? nearest(word, options) : std::string_view();
     fail("{}: {}{} (see perhaps {} --help)", word,
          word.starts_with('-') ? "there is no such option" : "is one argument too many",
          meant.empty() ? "" : fmt::format("; did you mean {}?", meant), command.name);
   }
-  if (kind == "ArgumentMismatch") {
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     const std::string name(text.substr(0, text.find(':')));
     const std::size_t times = app.get_option_no_throw(name) == nullptr ? 0 : app.count(name);
     if (times > 1) fail("{}: was given {} times, and has one value (see perhaps {} --help)", name, times, command.name);

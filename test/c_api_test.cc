@@ -452,7 +452,7 @@ TEST_F(CApi, WrongRequestsAndWrongBytes) {
   options = options_of("line", 1000);
   options.arity = 3;
   expect_refused(perhaps_new(&options, &made), PERHAPS_UNSUPPORTED, "arity");
-  options = options_of("line", std::uint64_t{1} << 62);
+  options = options_of("line", std::uint64_t{1} << 50);
   EXPECT_EQ(perhaps_new(&options, &made), PERHAPS_NO_MEMORY);
   options = options_of("line", 1000);
   const unsigned char secret[16] = {};

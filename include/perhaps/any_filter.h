@@ -105,7 +105,7 @@ class PERHAPS_API AnyFilter {
 
   virtual std::uint64_t byte_size() const noexcept = 0;
   // Zero, and nothing about it, where nothing is recorded.
-  virtual const Record& record() const noexcept;
+  PERHAPS_API virtual const Record& record() const noexcept;
   // One pass over the bits.
   virtual Description describe() const = 0;
   // Null for a foreign format, which hashes keys in its own way.

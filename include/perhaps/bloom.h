@@ -26,6 +26,12 @@ concept ProbePlan = requires(typename P::word digest, std::uint64_t bits, P plan
   noexcept->std::same_as<std::uint64_t>;  // Always less than `bits`.
 };
 
+// Halving `bits` halves every position.
+template <class P>
+concept FoldingPlan = ProbePlan<P> && requires {
+  requires P::folds;
+};
+
 // The states of a multiplicative generator that starts at the word: x_0 = word, x_{i+1} = x_i * A mod 2^64. All
 // arithmetic is mod 2^64 and a position is the high part of a product, so there is no division and halving `bits`
 // halves every position: a classic filter with an even number of bits can be folded.
@@ -71,7 +77,7 @@ struct BloomLayout {
   static constexpr std::string_view family = "classic";
   static constexpr Kind kind = Plan::kind;  // only our own plan has one: foreign files carry no kind
 
-  static constexpr FoldUnits<BloomShape> fold_units() noexcept requires Plan::folds {
+  static constexpr FoldUnits<BloomShape> fold_units() noexcept requires FoldingPlan<Plan> {
     return {&BloomShape::bits, "bits", 1};
   }
 

@@ -165,6 +165,7 @@ OPEN(open, NOTHING, NOTHING)
 OPEN(open64, NOTHING, NOTHING)
 OPEN(openat, AND_FOLDER, FOLDER)
 OPEN(openat64, AND_FOLDER, FOLDER)
+CALL(int, mkostemp, (char* pattern, int flags), (pattern, flags), -1, true, -1)
 CALL(int, mkostemp64, (char* pattern, int flags), (pattern, flags), -1, true, -1)
 CALL(int, access, (const char* path, int how), (path, how), -1, false, -1)
 

@@ -44,12 +44,14 @@ done
 for ((; running > 0; --running)); do wait -n; done
 
 # The C API is C99, and C++ before C++20.
-for compiler in "${@/g++/gcc}"; do
+for compiler in "$@"; do
+  c_compiler=${compiler/clang++/clang}
+  c_compiler=${c_compiler/g++/gcc}
   for flags in '-x c -std=c99' '-x c -std=c11 -Wstrict-prototypes' '-x c++ -std=c++11'; do
     # shellcheck disable=SC2086  # several flags
     printf '#include <perhaps.h>\n' |
-      "${compiler/clang++/clang}" $flags -fsyntax-only -pedantic -Wall -Wextra -Werror -I"$include" - ||
-      { echo "FAILED: perhaps.h with $compiler $flags"; exit 1; }
+      "$c_compiler" $flags -fsyntax-only -pedantic -Wall -Wextra -Werror -I"$include" - ||
+      { echo "FAILED: perhaps.h with $c_compiler $flags"; exit 1; }
   done
 done
 

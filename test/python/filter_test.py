@@ -270,7 +270,7 @@ class Sets(unittest.TestCase):
         with self.assertRaises(OverflowError):
             perhaps.Filter(keys=-1)
         with self.assertRaises(MemoryError):
-            perhaps.Filter(keys=2**62)
+            perhaps.Filter(keys=2**50)
         with self.assertRaisesRegex(ValueError, "16 bytes"):
             perhaps.Filter(key=b"short")
         with self.assertRaisesRegex(TypeError, "not from both"):
