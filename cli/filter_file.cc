@@ -126,7 +126,7 @@ Description capped(Description d, std::optional<std::uint64_t> keys) {
 }
 
 void save_filter(const AnyOwner& filter, const std::string& path, const Record& record) {
-  const Saving saving;
+  const Saving uninterrupted;
   take(filter.save(path, record));
 }
 

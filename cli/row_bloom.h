@@ -56,7 +56,7 @@ struct RowLayout {
     return all_rows(shape, table, h, LineLayout::may_contain_shared);
   }
   static Inserted insert(RowShape shape, std::byte* table, std::uint64_t h) noexcept {
-    return into_rows(shape, table, h, LineLayout::insert);
+    return into_rows(shape, table, h, LineLayout::insert<>);
   }
   static Inserted insert_shared(RowShape shape, std::byte* table, std::uint64_t h) noexcept {
     return into_rows(shape, table, h, LineLayout::insert_shared);

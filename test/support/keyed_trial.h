@@ -47,7 +47,8 @@ inline void expect_keyed_holds(std::uint64_t tries) {
       if (in_batch == digests.size()) flush();
     };
     std::string key;
-    for (std::uint64_t turn = 0; asked < share; ++turn) {
+    for (std::uint64_t turn = 0;; ++turn) {
+      if (asked >= share) break;
       const std::string& known = keys[turn % keys.size()];
       const std::uint64_t variant = turn / keys.size();
       ask(same_digest_as(known, variant));
