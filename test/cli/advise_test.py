@@ -96,7 +96,8 @@ class Table(AdviseCase):
         self.check(advice, 100e3, math.log(2) * 1e-12 * 100e3)
         for row in advice["ranked"]:
             self.assertFalse(row["fpr_is_measured"])
-            self.assertLess(row["fpr_model"], 3e-12, row["family"])  # from the fill of this table, to the 40th power
+            # From the fill of this table, to the 40th power: it varies tenfold with the secret.
+            self.assertTrue(0 < row["fpr_model"] < 1e-9, row)
         self.assertIn("out of its reach", str(advice["not_ranked"]))
         self.assertIn("~", self.text("advise", "keys.txt", "--fpr", "1e-12"))
 
