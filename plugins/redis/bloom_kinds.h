@@ -323,7 +323,7 @@ V* create(const Wish& wish, const Budget& budget, OpenedKey& key, const char*& e
 
 enum class Missing : bool { error, create };
 
-// Adds the words from `first` on, and makes the filter if it is missing and may be made: bf.cc.
+// Adds the words from `first` on, and makes the filter if it is missing and may be made: bf_write.cc.
 int add(const Call& call, int first, const Wish& wish, Missing missing, bool many);
 
 // The grammar of valkey-bloom, and how it replicates a new filter: valkey_commands.cc.

@@ -173,11 +173,9 @@ class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
     if constexpr (ErasableLayout<L>) {
       ErasedCounts counts;
       in_digests(this->held_.hasher(), digests, [&](auto some) {
-        constexpr std::size_t kAhead = 16;
-        for (std::size_t i = 0; i < std::min(kAhead, some.size()); ++i) this->held_.prefetch(some[i]);
-        for (std::size_t i = 0; i < some.size(); ++i) {
-          if (i + kAhead < some.size()) this->held_.prefetch(some[i + kAhead]);
-          switch (this->held_.erase(some[i])) {
+        for (const auto& digest : some) this->held_.prefetch(digest);
+        for (const auto& digest : some) {
+          switch (this->held_.erase(digest)) {
             case Erased::removed:
               ++counts.removed;
               break;

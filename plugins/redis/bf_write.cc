@@ -1,4 +1,4 @@
-// BF.*: Bloom filters with the replies of RedisBloom, and our own extensions: LAYOUT LINE, WINDOW, BF.MERGE.
+// BF.RESERVE, BF.ADD, BF.MADD, BF.INSERT with the replies of RedisBloom, and our own LAYOUT LINE and WINDOW.
 #include "redis/bloom_kinds.h"
 #include "redis/commands.h"
 
@@ -7,8 +7,6 @@ namespace perhaps::redis {
 using namespace bloom;
 
 namespace {
-
-// ----------------------------------------------------------------------------------------------------------- adding
 
 // With all numbers of the new filter, so that the settings of replicas do not matter.
 template <class C>
@@ -112,31 +110,6 @@ void add_items(const Call& call, int first, V& value, const Wish* made_from, boo
   call.event("bloom.add");
 }
 
-// What a query reads: the filter itself, or a window without the items that expired by the clock of a primary.
-struct WindowNow {
-  const WindowFilter& filter;
-  std::uint64_t late;
-
-  std::uint64_t hash(Bytes item) const noexcept { return filter.hash(item); }
-  bool may_contain(std::uint64_t h) const noexcept { return filter.may_contain(h, late); }
-  std::uint64_t may_contain(std::span<const std::uint64_t> many, bool ahead) const noexcept {
-    if (ahead)
-      for (const std::uint64_t h : many) filter.prefetch(h);
-    std::uint64_t found = 0;
-    for (std::size_t i = 0; i < many.size(); ++i) found |= std::uint64_t{may_contain(many[i])} << i;
-    return found;
-  }
-  std::uint64_t table_bytes() const noexcept { return filter.table_bytes(); }
-};
-template <class C>
-const C& as_of_now(const Call&, const C& chain) noexcept {
-  return chain;
-}
-WindowNow as_of_now(const Call& call, const WindowFilter& filter) noexcept {
-  const bool clock = filter.by_time() && (api::GetContextFlags(call.context) & kReplica) == 0;
-  return {filter, clock ? filter.late(now()) : 0};
-}
-
 }  // namespace
 
 int bloom::add(const Call& call, int first, const Wish& wish, Missing missing, bool many) {
@@ -166,80 +139,6 @@ int bloom::add(const Call& call, int first, const Wish& wish, Missing missing, b
   }
   return error != nullptr ? call.error(error) : kOk;
 }
-
-namespace {
-
-// ---------------------------------------------------------------------------------------------------------- merging
-
-template <class V>
-int merge(const Call& call, OpenedKey& key) {
-  V* into = key.get<V>();
-  // All filters are compared before anything changes.
-  const auto* like = into == nullptr ? nullptr : &into->chain;
-  for (int i = 3; i < call.argc; ++i) {
-    const OpenedKey source(call.context, call.argv[i], kReadKey);
-    if (source.missing()) continue;
-    const V* const value = source.get<V>();
-    if (value == nullptr) return call.error(kWrongType);
-    if (like == nullptr) like = &value->chain;
-    if (const std::string_view field = like->differs_from(value->chain); !field.empty())
-      return call.error(("ERR filters differ in " + std::string(field)).c_str());
-  }
-  if (like == nullptr) return call.error(kNotFound);
-  bool changed = into == nullptr;
-  if (into == nullptr) {
-    Budget budget(call.context, 0);
-    Owned<V> value(budget.reserve(tables_of(*like)) ? V::make() : nullptr);
-    if (value == nullptr || !like->copy_to(value->chain))
-      return call.error(budget.refused() ? kOverLimit : kNoMemoryToCreate);
-    into = value.get();
-    key.set(value.release());
-  }
-  for (int i = 3; i < call.argc; ++i) {
-    const OpenedKey source(call.context, call.argv[i], kReadKey);
-    const V* const value = source.get<V>();
-    if (value != nullptr && value != into && &value->chain != like) changed |= into->chain.unite(value->chain);
-  }
-  if (!changed) return call.ok();
-  into->settle();
-  api::ReplicateVerbatim(call.context);
-  call.event("bloom.merge");
-  return call.ok();
-}
-
-// ------------------------------------------------------------------------------------------------------------ INFO
-
-// An array in both protocols; one field is a bare value.
-template <class C>
-int valkey_info(const Call& call, const C& chain) {
-  if (call.argc == 2) {
-    call.array(grows(chain) ? 16 : 12);
-    call.field("Capacity", capacity(chain));
-    call.field("Size", size_of(chain));
-    call.field("Number of filters", filters(chain));
-    call.field("Number of items inserted", items(chain));
-    call.word("Error rate");
-    call.real(rate_asked(chain));
-    call.word("Expansion rate");
-    reply_expansion(call, chain);
-    if (!grows(chain)) return kOk;
-    call.word("Tightening ratio");
-    call.real(tightening(chain));
-    call.field("Max scaled capacity", max_capacity(call, chain));
-    return kOk;
-  }
-  if (call.is(2, "CAPACITY")) return call.number(capacity(chain));
-  if (call.is(2, "SIZE")) return call.number(size_of(chain));
-  if (call.is(2, "FILTERS")) return call.number(filters(chain));
-  if (call.is(2, "ITEMS")) return call.number(items(chain));
-  if (call.is(2, "ERROR")) return call.real(rate_asked(chain));
-  if (call.is(2, "EXPANSION")) return reply_expansion(call, chain);
-  if (call.is(2, "TIGHTENING") && grows(chain)) return call.real(tightening(chain));
-  if (call.is(2, "MAXSCALEDCAPACITY") && grows(chain)) return call.number(max_capacity(call, chain));
-  return call.error("ERR invalid information value");
-}
-
-}  // namespace
 
 int bf_reserve(Context* context, String** argv, int argc) noexcept {
   const Call call{context, argv, argc};
@@ -410,188 +309,6 @@ int bf_advance(Context* context, String** argv, int argc) noexcept {
     api::Replicate(context, "BF.ADVANCE", "sl", call.key(), time);
   }
   return call.ok();
-}
-
-namespace {
-// RedisBloom replies 0 for a key of another type, valkey-bloom an error.
-bool hides_type(bool known, const OpenedKey& key) noexcept { return known || key.missing() || !settings.valkey; }
-}  // namespace
-
-int bf_exists(Context* context, String** argv, int argc) noexcept {
-  const Call call{context, argv, argc};
-  if (argc != 3) return call.arity();
-  const OpenedKey key(call, kReadKey);
-  bool found = false;
-  const bool known = visit(key, [&](const auto& value) {
-    const auto& asked = as_of_now(call, value.chain);
-    found = asked.may_contain(asked.hash(call.bytes(2)));
-  });
-  return hides_type(known, key) ? call.truth(found) : call.error(kWrongType);
-}
-
-int bf_mexists(Context* context, String** argv, int argc) noexcept {
-  const Call call{context, argv, argc};
-  if (argc < 3) return call.arity();
-  const OpenedKey key(call, kReadKey);
-  const auto reply = [&](const auto& value) {
-    const auto& asked = as_of_now(call, value.chain);
-    reply_exists(call, 2, &asked);
-  };
-  if (visit(key, reply)) return kOk;
-  return hides_type(false, key) ? reply_exists<redisbloom::BloomChain>(call, 2, nullptr) : call.error(kWrongType);
-}
-
-int bf_card(Context* context, String** argv, int argc) noexcept {
-  const Call call{context, argv, argc};
-  if (argc != 2) return call.arity();
-  const OpenedKey key(call, kReadKey);
-  if (key.missing()) return call.number(0);
-  return with_filter(call, key, [&](const auto& value) { call.number(items(value.chain)); });
-}
-
-int bf_info(Context* context, String** argv, int argc) noexcept {
-  const Call call{context, argv, argc};
-  if (argc != 2 && argc != 3) return call.arity();
-  const OpenedKey key(call, kReadKey);
-  return with_filter(call, key, [&](const auto& value) {
-    const auto& chain = value.chain;
-    if (settings.valkey) return valkey_info(call, chain);
-    if (argc == 2) {
-      call.map(5);
-      call.field("Capacity", capacity(chain));
-      call.field("Size", size_of(chain));
-      call.field("Number of filters", filters(chain));
-      call.field("Number of items inserted", items(chain));
-      call.word("Expansion rate");
-      return reply_expansion(call, chain);
-    }
-    // One field: alone in an array, or in RESP3 under its name in a map.
-    const auto one = [&](const char* name) {
-      if (!call.resp3()) return call.array(1);
-      call.map(1);
-      return call.word(name);
-    };
-    if (call.is(2, "CAPACITY")) return one("Capacity"), call.number(capacity(chain));
-    if (call.is(2, "SIZE")) return one("Size"), call.number(size_of(chain));
-    if (call.is(2, "FILTERS")) return one("Number of filters"), call.number(filters(chain));
-    if (call.is(2, "ITEMS")) return one("Number of items inserted"), call.number(items(chain));
-    if (call.is(2, "EXPANSION")) return one("Expansion rate"), reply_expansion(call, chain);
-    // Fields that RedisBloom does not have.
-    if (call.is(2, "ERROR")) return one("Error rate"), call.real(rate_asked(chain));
-    if (call.is(2, "TIGHTENING")) return one("Tightening ratio"), call.real(tightening(chain));
-    if (call.is(2, "MAXSCALEDCAPACITY")) return one("Max scaled capacity"), call.number(max_capacity(call, chain));
-    if (call.is(2, "FPR")) return one("False positive rate now"), call.real(rate_now(chain));
-    if (call.is(2, "HEADROOM")) return one("Items before it grows"), call.number(headroom(chain));
-    return call.error("Invalid information value");
-  });
-}
-
-int bf_scandump(Context* context, String** argv, int argc) noexcept {
-  const Call call{context, argv, argc};
-  if (argc != 3) return call.arity();
-  const OpenedKey key(call, kReadKey);
-  if (key.missing()) return call.error(kNotFound);
-  const bool known = visit_chunked(key, [&](const auto& value) {
-    long long iterator = 0;
-    if (!call.integer(2, iterator)) return call.error("Second argument must be numeric");
-    call.array(2);
-    if (iterator == 0) {
-      call.number(1);
-      return call.bulk(Bytes(value.chain.header()));
-    }
-    const auto at = static_cast<std::uint64_t>(iterator) - 1;
-    const auto table = iterator < 0 ? std::span<std::byte>() : value.chain.from(at);
-    const auto chunk = table.first(std::min<std::uint64_t>(table.size(), redisbloom::kChunkBytes));
-    call.number(chunk.empty() ? 0 : 1 + at + chunk.size());
-    return call.bulk(Bytes(chunk));
-  });
-  return known ? kOk : call.error(kWrongType);
-}
-
-int bf_loadchunk(Context* context, String** argv, int argc) noexcept {
-  const Call call{context, argv, argc};
-  if (argc != 4) return call.arity();
-  long long iterator = 0;
-  if (!call.integer(2, iterator)) return call.error("ERR Second argument must be numeric");
-  const Bytes data = call.bytes(3);
-  OpenedKey key(call, kReadKey | kWriteKey);
-  const char* error = nullptr;
-  if (key.missing()) {
-    if (iterator != 1) return call.error(kNotFound);
-    Budget budget(context, 0);
-    const auto install = [&]<class V>(Owned<V> value) {
-      if (value == nullptr || !parse(value->chain, data, budget)) {
-        error = budget.refused() ? kOverLimit : kBadData;
-        return;
-      }
-      value->settle();
-      key.set(value.release());
-    };
-    const std::string_view text(reinterpret_cast<const char*>(data.data()), data.size());
-    constexpr std::size_t kOptions = 12;  // where they are in the header of a chain
-    const auto options = data.size() > kOptions ? std::to_integer<unsigned>(data[kOptions]) : 0;
-    if (text.starts_with(WindowFilter::kMagic1) || (options & BloomNumbers::kLine1) != 0) {
-      error = kOldHash;
-    } else if (text.starts_with(WindowFilter::kMagic)) {
-      install(Owned<Window>(Window::make()));
-    } else if ((options & BloomNumbers::kLine) != 0) {
-      install(Owned<Line>(Line::make()));
-    } else {
-      install(Owned<Bloom>(Bloom::make()));
-    }
-  } else {
-    const bool known = visit_chunked(key, [&](const auto& value) {
-      if (iterator <= 0 || static_cast<std::uint64_t>(iterator) < data.size()) {
-        error = kBadData;
-        return;
-      }
-      const auto table = value.chain.from(static_cast<std::uint64_t>(iterator) - data.size() - 1);
-      if (table.empty()) {
-        error = "ERR invalid offset - no link found";
-      } else if (data.size() > table.size()) {
-        error = "ERR invalid chunk - Too big for current filter";
-      } else {
-        std::copy(data.begin(), data.end(), table.begin());
-      }
-    });
-    if (!known) error = kWrongType;
-  }
-  if (error != nullptr) {
-    refusals.bad_data += error != kOverLimit && error != kWrongType;
-    return call.error(error);
-  }
-  api::ReplicateVerbatim(context);
-  call.event("bloom.loadchunk");
-  return call.ok();
-}
-
-int bf_debug(Context* context, String** argv, int argc) noexcept {
-  const Call call{context, argv, argc};
-  if (argc != 2) return call.arity();
-  const OpenedKey key(call, kReadKey);
-  return with_filter(call, key, [&](const auto& value) { debug(call, value.chain); });
-}
-
-// BF.MERGE destination numkeys source [source ..]: the destination becomes the union of the sources and of itself, if
-// it exists. Missing sources are empty sets.
-int bf_merge(Context* context, String** argv, int argc) noexcept {
-  const Call call{context, argv, argc};
-  long long count = 0;
-  if (argc < 4) return call.arity();
-  const bool counted = call.integer(2, count) && count >= 1 && count <= argc - 3;
-  // Redis 7.0 calls the command to find its keys; the key specs are only for clients.
-  if (api::IsKeysPositionRequest(context) != 0) {
-    api::KeyAtPos(context, 1);
-    for (int i = 3; counted && i < 3 + count; ++i) api::KeyAtPos(context, i);
-    return kOk;
-  }
-  if (!counted) return call.error("ERR bad number of keys");
-  if (count != argc - 3) return call.error("ERR syntax error");
-  OpenedKey key(call, kReadKey | kWriteKey);
-  bool lines = key.get<Line>() != nullptr;
-  for (int i = 3; i < argc && key.missing(); ++i) lines |= OpenedKey(context, argv[i], kReadKey).get<Line>() != nullptr;
-  if (!key.missing() && !lines && key.get<Bloom>() == nullptr) return call.error(kWrongType);
-  return lines ? merge<Line>(call, key) : merge<Bloom>(call, key);
 }
 
 }  // namespace perhaps::redis
