@@ -132,8 +132,6 @@ std::string bars(const Allocation& best, double even_bits) {
   return rows + row("even", even_bits);
 }
 
-std::string waste_text(double wasted) { return fmt::format("{:.3g}", wasted); }
-
 int run(const Options& options) {
   if (options.ribbon > options.levels) fail("--ribbon {}: there are {} levels", options.ribbon, options.levels);
   if (options.levels > kMaxLevels) fail("--levels {}: at most {}", options.levels, kMaxLevels);
@@ -180,8 +178,8 @@ int run(const Options& options) {
   rows.push_back({"all", grouped(options.keys), "", fmt::format("{:.2f}", bits_of(best)), grouped(best.bytes), "",
                   fmt::format("{:.2f}", bits_of(even)), ""});
   out.write(table(rows, "rrlrrrrr") + "bits per key\n" + bars(best, bits_of(even)));
-  out.write(fmt::format("reads in vain for an absent key: {} spread, {} even", waste_text(best.wasted),
-                        waste_text(even.wasted)));
+  out.write(
+      fmt::format("reads in vain for an absent key: {} spread, {} even", expected(best.wasted), expected(even.wasted)));
   if (best.wasted > 0) out.write(fmt::format(", {:.2f} times fewer", even.wasted / best.wasted));
   out.write(fmt::format("\nas few as even in {}", bytes_text(static_cast<double>(small.bytes))));
   if (small.bytes < even.bytes) {

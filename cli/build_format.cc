@@ -10,6 +10,7 @@
 
 #include "command.h"
 #include "interrupt.h"
+#include "interval.h"
 #include "json.h"
 #include "memory_check.h"
 #include "perhaps/file/writer.h"
@@ -142,7 +143,7 @@ void report(const FormatBuild& build, const format::Codec& codec, const Keys& ke
   row("filter", fmt::format("{}{}{}{}", d.family, probes, d.hash.empty() ? "" : ", ", d.hash));
   row("size", fmt::format("{} bytes{}", grouped(file_bytes),
                           count == 0 ? "" : fmt::format(", {:.2f} bits per key", bits_per_key)));
-  row("fpr", fmt::format("{} predicted", percent(d.fpr)));
+  row("fpr", model_text(d.fpr));
   row("time", fmt::format("{}, {} keys/s", seconds_text(seconds), rate_text(per_second)));
 }
 

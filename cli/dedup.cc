@@ -234,7 +234,7 @@ void report(const Options& options, const Memory& memory, const Count& count, do
   }
   say("", fmt::format("{} lines read, {} written, {} dropped as {} (expected false drops: {}){}", grouped(count.in),
                       grouped(count.out), grouped(dropped), dropped == 1 ? "a duplicate" : "duplicates",
-                      count.wrong < 1e-6 ? "fewer than 1 in a million" : fmt::format("{:.2g}", count.wrong),
+                      count.wrong < 1e-6 ? "fewer than 1 in a million" : expected(count.wrong),
                       options.suspects.empty() ? "" : fmt::format("; they are in {}", options.suspects)));
   say("",
       fmt::format("remembered {} in {}; {}, {} lines/s", memory.text(), bytes_text(static_cast<double>(memory.bytes())),
@@ -309,8 +309,8 @@ int run(Options& options) {
   if (count.share() > 2 * options.fpr) {
     const std::string reason = options.milliseconds != 0 ? "more lines came than were expected (--keys-expected)"
                                                          : fmt::format("--fpr {} is out of reach", options.fpr);
-    warn(fmt::format("{}: a share of {:.2g} of the new lines is dropped instead of {:.2g}", reason, count.share(),
-                     options.fpr));
+    warn(fmt::format("{}: {} of the new lines are dropped instead of {}", reason, percent(count.share()),
+                     percent(options.fpr)));
   }
   return kYes;
 }

@@ -120,7 +120,7 @@ int dedup_seen(DedupArgs& options) {
     } else if (!options.quiet) {
       say("", fmt::format("{} lines read, {} written, {} dropped as seen before (expected false drops: {})",
                           grouped(writer.read()), grouped(writer.written()), grouped(gone),
-                          wrong < 1e-6 ? "fewer than 1 in a million" : fmt::format("{:.2g}", wrong)));
+                          wrong < 1e-6 ? "fewer than 1 in a million" : expected(wrong)));
       say("", fmt::format("{}: {} in {}, {} of new lines would be dropped now", options.seen, grouped(filter.keys()),
                           bytes_text(static_cast<double>(d.bytes)), percent(d.fpr)));
     }

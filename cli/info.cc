@@ -107,21 +107,13 @@ std::string table_of(const std::vector<format::Entry>& entries) {
   std::vector<std::vector<std::string>> rows = {{"filter", "format", "offset", "bytes", "keys", "fill", "fpr"}};
   for (const format::Entry& entry : entries) {
     const Description d = described(*entry.filter);
+    const std::string about = entry.format.empty() || entry.format == "perhaps" ? "" : "about ";
     rows.push_back({entry.name, std::string(entry.format.empty() ? d.family : entry.format), grouped(entry.offset),
                     grouped(entry.size), d.keys ? grouped(*d.keys) : grouped(d.keys_estimated),
-                    fmt::format("{:.1f} %", d.fill * 100), percent(d.fpr)});
+                    fmt::format("{:.1f} %", d.fill * 100), about + percent(d.fpr)});
     check_interrupt();
   }
   return table(rows, "llrrrrr");
-}
-
-// That of another system's filter is a sample, and says so.
-std::string rate_of(const AnyFile& file, const Description& d) {
-  if (file.own) return percent(d.fpr);
-  const Interval likely =
-      wilson(static_cast<std::uint64_t>(std::llround(d.fpr * kModelSample)), std::uint64_t{1} << 18, 1.96);
-  return fmt::format("about {} ({} to {} at 95 % confidence)", percent(d.fpr), percent(likely.low),
-                     percent(likely.high));
 }
 
 void print(Out& out, const std::string& path, const AnyFile& file) {
@@ -148,7 +140,7 @@ void print(Out& out, const std::string& path, const AnyFile& file) {
   if (d.probes != 0) row("probes", std::to_string(d.probes));
   for (const auto& [name, value] : d.more) row(name, value);
   row("fill", fmt::format("{} {:.1f} %", bar(d.fill, 30), d.fill * 100));
-  row("fpr", fmt::format("{} now{}", rate_of(file, d),
+  row("fpr", fmt::format("{} now{}", file.own ? percent(d.fpr) : model_text(d.fpr),
                          d.capacity ? fmt::format(", {} when full", percent(d.fpr_at_capacity)) : ""));
   row("headroom", headroom_of(d));
   if (d.wrong_erase && *d.wrong_erase > 0)

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string>
+
+#include "print.h"
 
 namespace perhaps::cli {
 
@@ -23,6 +26,22 @@ inline Interval wilson(std::uint64_t hits, std::uint64_t tries, double z) {
   const double scale = 1 + z * z / n;
   return {hits == 0 ? 0 : std::max(0.0, (middle - spread) / scale),
           hits == tries ? 1 : std::min(1.0, (middle + spread) / scale)};
+}
+
+// Both ends in one unit.
+inline std::string text_of(const Interval& interval) {
+  const bool small = interval.low > 0 ? interval.low < 1e-4 : interval.high < 1e-4;
+  if (!small) return fmt::format("{} to {}", percent(interval.low), percent(interval.high));
+  return fmt::format("{} to {}", interval.low > 0 ? one_in(interval.low) : "0", one_in(interval.high));
+}
+
+// The rate that another system's filter says of itself: a sample, but for rates too small to be sampled.
+inline bool is_sample(double fpr) { return fpr * kModelSample >= 100 && fpr < 1; }
+inline std::string model_text(double fpr) {
+  if (!is_sample(fpr)) return fmt::format("about {} by its formula", percent(fpr));
+  const auto hits = static_cast<std::uint64_t>(std::llround(fpr * kModelSample));
+  const Interval likely = wilson(hits, static_cast<std::uint64_t>(kModelSample), 1.96);
+  return fmt::format("about {} ({} at 95 % confidence)", percent(fpr), text_of(likely));
 }
 
 }  // namespace perhaps::cli

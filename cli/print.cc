@@ -27,6 +27,13 @@ std::string scaled(double n, const char* unit) {
   return fmt::format("{:.{}f} {}{}", n, digits, kPrefix[i], unit);
 }
 
+// 1.23, 12.3, 12,300: three significant digits, and no exponent.  REQUIRES: 0.001 <= n < 1e19
+std::string three_digits(double n) {
+  if (n < 99.95) return fmt::format("{:.3g}", n);
+  const double unit = std::pow(10, std::floor(std::log10(n)) - 2);
+  return grouped(std::round(n / unit) * unit);
+}
+
 bool colour() {
   static const bool on =
       is_terminal(STDOUT_FILENO) && (std::getenv("NO_COLOR") == nullptr || *std::getenv("NO_COLOR") == 0);
@@ -72,21 +79,22 @@ std::string rate_text(double per_second) { return scaled(per_second, ""); }
 std::string percent(double share) {
   if (share == 0) return "0 %";
   if (share > 0 && share < 1e-4) return one_in(share);
-  return fmt::format("{:.3g} %", share * 100);
+  return share < 9.995 ? fmt::format("{:.3g} %", share * 100) : grouped(share * 100) + " %";
 }
 std::string one_in(double share) {
   if (!(share > 0)) return "none";
   const double n = 1 / share;
-  if (n < 10) return fmt::format("1 in {:.3g}", n);
-  if (n < 999'500) {
-    const double unit = std::pow(10, std::max(0.0, std::floor(std::log10(n)) - 2));
-    return "1 in " + grouped(std::round(n / unit) * unit);
-  }
+  if (n < 999'500) return "1 in " + three_digits(n);
   static constexpr std::string_view kNames[] = {"million", "billion", "trillion", "quadrillion", "quintillion"};
   double scale = 1e6;
   std::size_t name = 0;
   while (n / scale >= 999.5 && name + 1 < std::size(kNames)) scale *= 1000, ++name;
   return n / scale >= 1e6 ? "fewer than 1 in 10^24" : fmt::format("1 in {:.3g} {}", n / scale, kNames[name]);
+}
+std::string expected(double n) {
+  if (!(n > 0)) return "0";
+  if (n < 0.001) return one_in(n);
+  return n < 1e19 ? three_digits(n) : grouped(n);
 }
 std::string seconds_text(double s) {
   if (!(s < 360'000)) return "long";

@@ -18,6 +18,7 @@ std::string bytes_text(double bytes);      // 12.3 MB, powers of 1000
 std::string rate_text(double per_second);  // 12.3 M
 std::string percent(double share);         // 0.953 %; below 0.01 %: 1 in 1.01 million
 std::string one_in(double share);          // 1 in 12,300
+std::string expected(double n);            // of events: 22,000; 3.41; below 0.001: 1 in 1.01 million
 std::string seconds_text(double seconds);  // 0.45 s, 2:05
 std::string bar(double share, int width);  // [####......], the unfilled part dotted
 

@@ -119,9 +119,9 @@ int report(const Options& options, const SetIndex& index) {
     json.add("false_sets", index.false_sets());
     out.write(json.text() + "\n");
   } else {
-    out.write(fmt::format("{}: {} set{}, {} keys, {}; a key of none is said to be in {:.2g} of them\n", options.index,
+    out.write(fmt::format("{}: {} set{}, {} keys, {}; a key of none is said to be in {} of them\n", options.index,
                           grouped(sets), sets == 1 ? "" : "s", grouped(keys),
-                          bytes_text(static_cast<double>(index.byte_size())), index.false_sets()));
+                          bytes_text(static_cast<double>(index.byte_size())), expected(index.false_sets())));
   }
   return kYes;
 }

@@ -369,7 +369,7 @@ void print(const std::vector<Table>& tables, const Total& total, bool verify) {
   Out out;
   out.write(table(rows, verify ? "llllrrrrrrrr" : "llllrrrrr"));
   if (tables.size() > 1)
-    out.write(fmt::format("an absent key that is looked for in every table costs {:.3g} reads\n", total.wasted));
+    out.write(fmt::format("an absent key that is looked for in every table costs {} reads\n", expected(total.wasted)));
 }
 
 int run(const Options& options) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cctype>
+#include <cmath>
 #include <cstdio>
 
 #include "hash/fnv.h"
@@ -144,6 +145,7 @@ bool ends_with(std::string_view text, std::string_view end) noexcept {
 }
 
 std::string percent_text(double rate) {
+  if (rate > 1e-18 && rate < 1e-4) return "1 in " + std::to_string(std::llround(1 / rate));
   std::array<char, 32> text;
   const int size = std::snprintf(text.data(), text.size(), "%.3g %%", rate * 100);
   return {text.data(), static_cast<std::size_t>(size)};

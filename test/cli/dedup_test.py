@@ -229,7 +229,8 @@ class Dedup(Case):
         self.assertEqual(done.returncode, 0)
         report, warning = done.stderr.decode().splitlines()
         self.assertIn("more lines came than were expected (--keys-expected)", warning)
-        self.assertIn("a share of %.2g of the new lines is dropped" % json.loads(report)["fpr"], warning)
+        dropped = "%.3g %%" % (100 * json.loads(report)["fpr"])
+        self.assertIn(dropped + " of the new lines are dropped instead of 1 in 1 million", warning)
 
     def test_refusals(self):
         self.write("a", b"x\n")
