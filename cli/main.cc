@@ -69,6 +69,8 @@ constexpr Examples kDedup = {
 constexpr Examples kVerify = {
     "perhaps verify seen.perhaps --keys keys.txt",
     "perhaps verify seen.perhaps --keys keys.txt --absent absent.txt --json",
+    "perhaps verify seen.perhaps --keys keys.txt --certificate seen.json",
+    "perhaps verify --check seen.json",
 };
 constexpr Examples kInfo = {
     "perhaps info seen.perhaps",
@@ -174,7 +176,9 @@ constexpr Command kCommands[] = {
      kDedup, &dedup_command},
     {"verify", "prove no key is missing, and measure the false-positive rate",
      "Queries every key of --keys: each must be answered perhaps. Then queries keys that are not in the filter: "
-     "those of --absent, or random ones. Exit code: 1 if a key is missing, 2 on an error.",
+     "those of --absent, or random ones. With --certificate what was proved is written to a file; whoever has the "
+     "files that it names, by their place relative to it, can prove it again with --check. Exit code: 1 if a key is "
+     "missing or --check finds a difference, 2 on an error.",
      kVerify, &verify_command},
     {"size", "how large would a filter be",
      "The memory that each family needs for the keys, or the rate that it reaches with the memory given.", kSize,

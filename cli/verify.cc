@@ -3,8 +3,10 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <filesystem>
 
 #include "any_file.h"
+#include "certificate.h"
 #include "command.h"
 #include "filter_file.h"
 #include "interval.h"
@@ -26,6 +28,8 @@ struct Options {
   std::uint64_t absent_seed = 1;
   OpenArgs open;
   FormatArgs format;
+  std::string certificate;
+  std::string check;
   bool json = false;
 };
 
@@ -103,7 +107,36 @@ Tally ask_all(const AnyFilter& filter, Keys& keys, KeysAs as, const char* label,
   return tally;
 }
 
-int run(Options& options) {
+struct Outcome {
+  Tally present;
+  Tally others;
+  std::vector<std::string> missing;  // the first few
+  Interval possible;
+  double fpr_model;
+  bool own;
+
+  std::uint64_t false_negatives() const noexcept { return present.asked - present.perhaps; }
+  double fpr() const noexcept {
+    return others.asked == 0 ? 0 : static_cast<double>(others.perhaps) / static_cast<double>(others.asked);
+  }
+  bool agrees() const noexcept { return fpr_model >= possible.low && fpr_model <= possible.high; }
+  // Names and values, for --json and the certificate.
+  std::vector<std::pair<std::string, std::string>> fields() const {
+    const auto text = [](auto value) { return fmt::format("{}", value); };
+    return {{"keys", text(present.asked)},
+            {"false_negatives", text(false_negatives())},
+            {"absent", text(others.asked)},
+            {"false_positives", text(others.perhaps)},
+            {"fpr", text(fpr())},
+            {"fpr_low", text(possible.low)},
+            {"fpr_high", text(possible.high)},
+            {"fpr_model", text(fpr_model)},
+            {"model_agrees", text(agrees())}};
+  }
+};
+
+// Resolves options.keys to the recipe that the filter has.
+Outcome measure(Options& options) {
   check_stdin_once(options.keys.files, std::count(options.absent.files.begin(), options.absent.files.end(), "-"));
   const AnyFile file(options.filter, options.open, options.format);  // before waiting for a pipe
   options.keys.adopt(recipe_of(file.record(), options.filter), options.filter);
@@ -113,52 +146,153 @@ int run(Options& options) {
   options.absent = options.keys;
   options.absent.files = std::move(absent_files);
   Keys absent(options.absent);
-  const Description d = file.filter().describe();
-
-  std::vector<std::string> missing;
-  const Tally present = ask_all(file.filter(), keys, options.keys.as, "present", &missing);
-  const Tally others = options.absent.files.empty()
-                           ? ask_random(file.filter(), options)
-                           : ask_all(file.filter(), absent, options.keys.as, "absent", nullptr);
-  const std::uint64_t false_negatives = present.asked - present.perhaps;
-  const double fpr = others.asked == 0 ? 0 : static_cast<double>(others.perhaps) / static_cast<double>(others.asked);
+  Outcome outcome{};
+  outcome.own = file.own.has_value();
+  outcome.fpr_model = file.filter().describe().fpr;
+  outcome.present = ask_all(file.filter(), keys, options.keys.as, "present", &outcome.missing);
+  outcome.others = options.absent.files.empty() ? ask_random(file.filter(), options)
+                                                : ask_all(file.filter(), absent, options.keys.as, "absent", nullptr);
   // The interval that is printed decides: 5 sigma, or one filter in twenty would seem to disagree. The model of another
   // system's filter is itself a measurement (format/codec.h), with an error of its own, by which the interval is wider.
-  const double spread = file.codec == nullptr ? 1 : std::sqrt(1 + static_cast<double>(others.asked) / kModelSample);
-  const Interval possible = wilson(others.perhaps, others.asked, 5 * spread);
-  const bool agrees = d.fpr >= possible.low && d.fpr <= possible.high;
+  const bool sampled = !outcome.own && is_sample(outcome.fpr_model);
+  const double spread = sampled ? std::sqrt(1 + static_cast<double>(outcome.others.asked) / kModelSample) : 1;
+  outcome.possible = wilson(outcome.others.perhaps, outcome.others.asked, 5 * spread);
+  return outcome;
+}
 
+void print(const Options& options, const Outcome& outcome) {
   Out out;
   if (options.json) {
     Json json;
-    json.add("keys", present.asked).add("false_negatives", false_negatives).add("absent", others.asked);
-    json.add("false_positives", others.perhaps)
-        .add("fpr", fpr)
-        .add("fpr_low", possible.low)
-        .add("fpr_high", possible.high);
-    json.add("fpr_model", d.fpr).add("model_agrees", agrees);
+    for (const auto& [name, value] : outcome.fields()) json.raw(name, value);
     out.write(json.text() + "\n");
-  } else {
-    const auto row = [&](std::string_view label, const std::string& text) {
-      out.write(fmt::format("  {:<8}  {}\n", label, text));
-    };
-    out.write(bold(options.filter) + "\n");
-    row("keys", false_negatives == 0 ? fmt::format("{}, none missing", grouped(present.asked))
-                                     : fmt::format("{}, {} MISSING", grouped(present.asked), grouped(false_negatives)));
-    row("absent", fmt::format("{}, {} answered perhaps", grouped(others.asked), grouped(others.perhaps)));
-    if (others.asked != 0) {
-      row("fpr", fmt::format("{} measured ({} to {} at 5 sigma)", percent(fpr), percent(possible.low),
-                             percent(possible.high)));
-      row("model", fmt::format("{}{} predicted: {}", file.codec == nullptr ? "" : "about ", percent(d.fpr),
-                               agrees ? "they agree" : "outside of that interval"));
-    }
+    return;
   }
-  if (false_negatives == 0) return kYes;
-  out.flush();
-  for (const std::string& key : missing) say("missing", key);
-  if (false_negatives > missing.size())
-    say("missing", fmt::format("and {} more", grouped(false_negatives - missing.size())));
-  return kNo;
+  const auto row = [&](std::string_view label, const std::string& text) {
+    out.write(fmt::format("  {:<8}  {}\n", label, text));
+  };
+  const std::uint64_t lost = outcome.false_negatives();
+  out.write(bold(options.filter) + "\n");
+  row("keys", lost == 0 ? fmt::format("{}, none missing", grouped(outcome.present.asked))
+                        : fmt::format("{}, {} MISSING", grouped(outcome.present.asked), grouped(lost)));
+  row("absent", fmt::format("{}, {} answered perhaps", grouped(outcome.others.asked), grouped(outcome.others.perhaps)));
+  if (outcome.others.asked == 0) return;
+  row("fpr", fmt::format("{} measured ({} at 5 sigma)", percent(outcome.fpr()), text_of(outcome.possible)));
+  const std::string model = outcome.own ? percent(outcome.fpr_model) + " predicted" : model_text(outcome.fpr_model);
+  row("model", fmt::format("{}: {}", model, outcome.agrees() ? "they agree" : "outside of that interval"));
+}
+
+constexpr std::array<std::string_view, 3> kMissing = {"fail", "skip", "empty"};  // in the order of Missing
+
+std::vector<Certificate::Listed> listed(const std::vector<std::string>& files) {
+  std::vector<Certificate::Listed> all;
+  for (const std::string& file : files) {
+    if (file == "-") fail("standard input cannot be read again, so it cannot be certified: name a file");
+    all.push_back(Certificate::listed(file));
+  }
+  return all;
+}
+
+// The files, before they are queried.
+Certificate certificate_of(const Options& options) {
+  Certificate one;
+  one.filter = Certificate::listed(options.filter);
+  one.keys = listed(options.keys.files);
+  one.absent = listed(options.absent.files);
+  return one;
+}
+
+void complete(Certificate& certificate, const Options& options, const Outcome& outcome) {
+  certificate.format = options.format.format;
+  certificate.sets = options.format.sets;
+  certificate.keyed = !options.open.keyed.path.empty();
+  certificate.recipe = options.keys.text();
+  certificate.missing = kMissing[static_cast<std::size_t>(options.keys.missing)];
+  certificate.count = options.absent.files.empty() ? options.absent_count : 0;
+  certificate.seed = options.absent_seed;
+  certificate.result = outcome.fields();
+}
+
+// What was proved, again. Files that are named on the command line stand for those of the certificate.
+int check(Options& options) {
+  const Certificate recorded = Certificate::read(options.check);
+  if (recorded.keyed && options.open.keyed.path.empty())
+    fail("{}: the filter has a secret (--keyed)", recorded.filter.file);
+  const auto names = [](std::vector<std::string>& files, const std::vector<Certificate::Listed>& all) {
+    if (!files.empty()) return;
+    for (const Certificate::Listed& one : all) files.push_back(one.file);
+  };
+  if (options.filter.empty()) options.filter = recorded.filter.file;
+  names(options.keys.files, recorded.keys);
+  names(options.absent.files, recorded.absent);
+  options.format = {.format = recorded.format, .sets = recorded.sets};
+  static_cast<Recipe&>(options.keys) = Recipe::parse(recorded.recipe);
+  options.keys.choice.given = true;
+  const auto missing = std::ranges::find(kMissing, recorded.missing);
+  if (missing == kMissing.end())
+    fail("{}: missing: '{}' is none of fail, skip, empty", options.check, recorded.missing);
+  options.keys.missing = static_cast<Missing>(missing - kMissing.begin());
+  options.absent_count = recorded.count;
+  options.absent_seed = recorded.seed;
+  Certificate found = certificate_of(options);
+  complete(found, options, measure(options));
+
+  const auto differences = recorded.differences(found);
+  Out out;
+  if (options.json) {
+    std::vector<std::string> objects;
+    for (const auto& [name, then, now] : differences)
+      objects.push_back(Json().add("name", name).add("recorded", then).add("found", now).text());
+    Json json;
+    json.add("certificate", options.check).add("same", differences.empty());
+    out.write(json.raw("differences", Json::array(objects)).text() + "\n");
+  } else if (differences.empty()) {
+    out.write(fmt::format("{}: the same files, the same numbers\n", options.check));
+  } else {
+    std::vector<std::vector<std::string>> rows = {{"differs", "in the certificate", "now"}};
+    for (const auto& [name, then, now] : differences) rows.push_back({name, then, now});
+    out.write(table(rows, "lrr"));
+  }
+  return differences.empty() ? kYes : kNo;
+}
+
+// Throws Failure if the certificate would replace what it is about.
+void check_certificate(const Options& options) {
+  check_output(options.certificate);
+  std::vector<std::string> files = {options.filter};
+  files.insert(files.end(), options.keys.files.begin(), options.keys.files.end());
+  files.insert(files.end(), options.absent.files.begin(), options.absent.files.end());
+  for (const std::string& file : files) {
+    std::error_code none;
+    if (std::filesystem::equivalent(file, options.certificate, none))
+      fail("--certificate {}: would replace {}", options.certificate, file);
+  }
+}
+
+int run(Options& options) {
+  if (!options.check.empty()) return check(options);
+  if (options.filter.empty()) fail("a filter is required (or --check FILE)");
+  if (options.keys.files.empty()) fail("--keys is required (or --check FILE)");
+  Certificate certificate;
+  if (!options.certificate.empty()) {
+    check_certificate(options);
+    certificate = certificate_of(options);
+  }
+  const Outcome outcome = measure(options);
+  print(options, outcome);
+  if (outcome.false_negatives() != 0) {
+    for (const std::string& key : outcome.missing) say("missing", key);
+    if (outcome.false_negatives() > outcome.missing.size())
+      say("missing", fmt::format("and {} more", grouped(outcome.false_negatives() - outcome.missing.size())));
+    if (!options.certificate.empty())
+      say("", fmt::format("{}: not written, because keys are missing", options.certificate));
+    return kNo;
+  }
+  if (!options.certificate.empty()) {
+    complete(certificate, options, outcome);
+    certificate.write(options.certificate);
+  }
+  return kYes;
 }
 
 }  // namespace
@@ -166,11 +300,10 @@ int run(Options& options) {
 
 Command::Run verify_command(CLI::App& app) {
   auto options = std::make_shared<verify::Options>();
-  app.add_option("filter", options->filter, "The filter file, of any format")->type_name("FILTER")->required();
+  app.add_option("filter", options->filter, "The filter file, of any format")->type_name("FILTER");
   app.add_option("--keys", options->keys.files, "Keys that must be in the filter; - is standard input; may be repeated")
       ->type_name("FILE")
-      ->allow_extra_args(false)
-      ->required();
+      ->allow_extra_args(false);
   auto* files = app.add_option("--absent", options->absent.files, "Keys that are not in the filter; may be repeated")
                     ->type_name("FILE")
                     ->allow_extra_args(false);
@@ -184,6 +317,19 @@ Command::Run verify_command(CLI::App& app) {
   declare_format(app, options->format);
   declare_key_format(app, options->keys);
   declare_recipe(app, options->keys);
+  app.add_option("--certificate", options->certificate,
+                 "Write what was proved: checksums of the files, counts, seed, the rate and its interval, as JSON")
+      ->type_name("FILE");
+  auto* check = app.add_option("--check", options->check,
+                               "Prove it again as this certificate says, and compare. Files that are named here stand "
+                               "for its own")
+                    ->type_name("FILE");
+  // Everything else is in the certificate.
+  constexpr std::array<std::string_view, 8> kBeside = {"filter",  "--keys",      "--absent", "--json",
+                                                       "--keyed", "--no-verify", "--check",  "--help"};
+  for (CLI::Option* option : app.get_options()) {
+    if (std::ranges::find(kBeside, option->get_name()) == kBeside.end()) check->excludes(option);
+  }
   return [options] { return verify::run(*options); };
 }
 

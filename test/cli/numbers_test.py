@@ -2,7 +2,11 @@
 
     numbers_test.py PERHAPS [unittest arguments]
 """
+import hashlib
+import json
+import os
 import re
+import shutil
 import sys
 import unittest
 
@@ -46,6 +50,128 @@ class Plain(Case):
             self.assertRegex(text, r"fpr +about 1 in 65,500 by its formula")
         self.ok("build", "--format", "guava", "--shards", "2", "-o", "s", "keys")
         self.assertEqual(len(re.findall(r"shard \d .* about [\d.]+ %", self.text("info", "s"))), 2)
+        # both ends of an interval in one unit
+        verified = self.text("verify", "u", "--keys", "keys")
+        self.assertRegex(verified, r"\((0|1 in [\d,.]+( million)?) to 1 in [\d,]+ at 5 sigma\)")
+
+
+class Certificates(Case):
+    """Whoever has the files gets the same numbers, or is told what differs. Would notice: a field that is not
+    compared, a name that holds in one folder only, a parameter that is not recorded."""
+
+    def setUp(self):
+        super().setUp()
+        os.mkdir(self.path("work"))
+        self.write("work/keys", lines(b"k%d" % i for i in range(3000)))
+        self.write("work/more", lines(b"m%d" % i for i in range(1000)))
+        self.ok("build", "-o", "work/f", "work/keys", "work/more")
+        self.args = ["work/f", "--keys", "work/keys", "--keys", "work/more",
+                     "--absent-count", "50k", "--absent-seed", "7"]
+
+    def certify(self, *args):
+        self.ok("verify", *(args or self.args), "--certificate", "work/c.json")
+        return json.loads(self.read("work/c.json"))
+
+    def test_says_what_was_proved(self):
+        c = self.certify()
+        for listed in [c["filter"], *c["keys"]]:
+            data = self.read("work/" + listed["file"])
+            self.assertEqual((listed["bytes"], listed["sha256"]), (len(data), hashlib.sha256(data).hexdigest()))
+        self.assertEqual([k["file"] for k in c["keys"]], ["keys", "more"])
+        self.assertEqual((c["absent"]["count"], c["absent"]["seed"], c["recipe"]), (50_000, 7, "lines"))
+        self.assertEqual(c["tool"], self.text("--version").strip())
+        self.assertEqual(c["result"], self.json("verify", *self.args))
+
+    def test_the_same_again_also_elsewhere(self):
+        self.certify()
+        self.assertIn("the same files, the same numbers", self.text("verify", "--check", "work/c.json"))
+        shutil.move(self.path("work"), self.path("moved"))
+        self.assertEqual(self.json("verify", "--check", "moved/c.json"),
+                         {"certificate": "moved/c.json", "same": True, "differences": []})
+        shutil.move(self.path("moved/keys"), self.path("elsewhere"))
+        self.refused("verify", "--check", "moved/c.json", says="keys: cannot open")
+        self.ok("verify", "--check", "moved/c.json", "--keys", "elsewhere", "--keys", "moved/more")
+
+    def differences(self):
+        d = self.json("verify", "--check", "work/c.json", code=1)
+        self.assertFalse(d["same"])
+        self.assertIn("differs", self.text("verify", "--check", "work/c.json", code=1))
+        return {x["name"].removeprefix(self.path("work/")): (x["recorded"], x["found"]) for x in d["differences"]}
+
+    def test_differences(self):
+        self.certify()
+        with open(self.path("work/keys"), "ab") as file:
+            file.write(b"stranger-3\n")
+        found = self.differences()
+        self.assertEqual(set(found), {"keys: bytes", "keys: sha256", "keys", "false_negatives"})
+        self.assertEqual((found["keys"], found["false_negatives"]), (("4000", "4001"), ("0", "1")))
+        self.write("work/keys", self.read("work/keys").replace(b"stranger-3\n", b""))
+        self.ok("verify", "--check", "work/c.json")
+        self.ok("build", "-o", "work/f", "--fpr", "0.1", "work/keys", "work/more")
+        found = self.differences()
+        for name in ["f: bytes", "f: sha256", "false_positives", "fpr", "fpr_low", "fpr_high", "fpr_model"]:
+            self.assertIn(name, found)
+
+    def test_every_number_is_compared(self):
+        c = self.certify()
+        for name, value in c["result"].items():
+            with self.subTest(name):
+                changed = not value if isinstance(value, bool) else value + (1 if isinstance(value, int) else 1e-6)
+                tampered = {**c, "result": {**c["result"], name: changed}}
+                self.write("work/c.json", json.dumps(tampered, indent=2).encode())
+                self.assertEqual(list(self.differences()), [name])
+
+    def test_everything_that_decides_is_recorded(self):
+        self.write("work/t.csv", lines([b"id,Mail", *(b"%d, A%d@X " % (i, i) for i in range(500)), b"7"]))
+        self.write("work/absent", lines(b"9,z%d" % i for i in range(5000)))
+        self.ok("build", "-o", "work/r", "--csv", "--field", "Mail", "--trim", "--lower", "--missing", "skip",
+                "work/t.csv")
+        self.write("work/u.csv", self.read("work/t.csv"))
+        c = self.certify("work/r", "--keys", "work/u.csv", "--missing", "skip")
+        self.assertEqual((c["recipe"], c["missing"]), ("csv field=Mail trim lower", "skip"))
+        self.ok("verify", "--check", "work/c.json")
+        c = self.certify("work/f", "--keys", "work/keys", "--absent", "work/absent")
+        self.assertEqual((c["absent"]["files"][0]["file"], c["absent"]["count"]), ("absent", 0))
+        self.assertEqual(c["result"]["absent"], 5000)
+        self.ok("verify", "--check", "work/c.json")
+        self.ok("build", "--format", "leveldb", "-o", "work/l", "work/keys")
+        self.certify("work/l", "--format", "leveldb", "--keys", "work/keys")
+        self.ok("verify", "--check", "work/c.json")
+        self.write("secret", b"0123456789abcdef")
+        os.chmod(self.path("secret"), 0o600)
+        self.ok("build", "-o", "work/k", "--keyed", "secret", "work/keys")
+        self.certify("work/k", "--keyed", "secret", "--keys", "work/keys")
+        self.assertNotIn(b"0123456789abcdef", self.read("work/c.json"))
+        self.refused("verify", "--check", "work/c.json", says="--keyed")
+        self.ok("verify", "--check", "work/c.json", "--keyed", "secret")
+
+    def test_refusals(self):
+        for bad, says in [(b"", "it has no certificate"), (b"{", "not a certificate"), (b"{}", "it has no certificate"),
+                          (b'{"certificate": 2}', "version 2"), (b'{"certificate": 1}', "it has no filter.file")]:
+            self.write("bad.json", bad)
+            self.refused("verify", "--check", "bad.json", says=["bad.json", says])
+        c = self.certify()
+        for name in ["keys", "recipe", "result"]:
+            self.write("bad.json", json.dumps({k: v for k, v in c.items() if k != name}).encode())
+            self.refused("verify", "--check", "bad.json", says="it has no " + name)
+        self.refused("verify", "--check", "none.json", says="none.json")
+        self.refused("verify", "--check", "work/c.json", "--absent-seed", "3", says="--absent-seed")
+        self.refused("verify", "--check", "work/c.json", "--lower", says="--lower")
+        self.refused("verify", "--check", "work/c.json", "--certificate", "d.json", says="--certificate")
+        self.refused("verify", says="--check")
+        self.refused("verify", "work/f", says="--keys")
+        keys = self.read("work/keys")
+        self.refused("verify", *self.args, "--certificate", "work/keys", says="would replace work/keys")
+        self.assertEqual(self.read("work/keys"), keys)
+        self.refused("verify", *self.args, "--certificate", "nowhere/c.json", says="nowhere")
+        self.refused("verify", "work/f", "--keys", "-", "--certificate", "d.json", says="standard input", stdin=keys)
+
+    def test_nothing_is_certified_if_a_key_is_missing(self):
+        self.write("work/keys", b"stranger-3\n")
+        done = self.run_perhaps("verify", *self.args, "--certificate", "d.json")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"d.json: not written", done.stderr)
+        self.assertFalse(os.path.exists(self.path("d.json")))
 
 
 if __name__ == "__main__":
