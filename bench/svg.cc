@@ -6,7 +6,7 @@
 #include <fstream>
 #include <stdexcept>
 
-#include "cli/svg.h"
+#include "cli/size_plot.h"
 #include "perhaps/any_filter.h"
 #include "report.h"
 
@@ -14,52 +14,15 @@ namespace perhaps::bench {
 namespace {
 
 using plot::format;
+using plot::kColours;
+using plot::kDashed;
+using plot::kLimitColour;
 using plot::Line;
+using plot::line_named;
 using plot::Panel;
 using plot::Tick;
 
-// Of middle brightness: they show on white and on black.
-constexpr const char* kColours[] = {"#0284c7", "#ea580c", "#7c3aed", "#059669", "#db2777",
-                                    "#ca8a04", "#dc2626", "#0d9488", "#65a30d", "#9333ea"};
-constexpr const char* kLimitColour = "#808080";
-constexpr const char* kDashed = "stroke-dasharray=\"2 4\"";
 constexpr const char* kShort = "stroke-dasharray=\"7 4\"";
-
-// The line of that name; a new one in the next colour.
-Line& line_named(std::vector<Line>& lines, const std::string& label) {
-  for (Line& line : lines)
-    if (line.label == label) return line;
-  return lines.emplace_back(
-      Line{.label = label, .colour = kColours[lines.size() % std::size(kColours)], .style = {}, .points = {}});
-}
-
-// Of one million keys, by the models.
-std::string space() {
-  constexpr std::uint64_t kKeys = 1'000'000;
-  const Panel panel(80, 80, 400, 400,
-                    {.from = 0.1,
-                     .to = 1e-5,
-                     .logarithmic = true,
-                     .ticks = {{0.1, "10 %"}, {0.01, "1 %"}, {1e-3, "0.1 %"}, {1e-4, "0.01 %"}, {1e-5, "0.001 %"}},
-                     .title = "false-positive rate"},
-                    {.from = 3,
-                     .to = 256,
-                     .logarithmic = true,
-                     .ticks = {{4, "4"}, {8, "8"}, {16, "16"}, {32, "32"}, {64, "64"}, {128, "128"}, {256, "256"}},
-                     .title = "bits per key"});
-  std::vector<Line> lines;
-  Line limit{.label = "limit: no filter can do with less", .colour = kLimitColour, .style = kDashed, .points = {}};
-  for (double exponent = -1; exponent >= -5.001; exponent -= 0.125) {
-    const double fpr = std::pow(10, exponent);
-    limit.points.push_back({fpr, bits_per_key_limit(fpr)});
-    for (const FamilySize& size : size_table({.keys = kKeys, .fpr = fpr})) {
-      Line& line = line_named(lines, std::string(name_of(size.kind)));
-      line.points.push_back({fpr, 8 * static_cast<double>(size.bytes) / static_cast<double>(kKeys)});
-    }
-  }
-  lines.push_back(limit);
-  return panel.frame("Memory: bits per key for a rate of your choice") + panel.draw(lines);
-}
 
 // What of a table is drawn, and under which name; empty: nothing.
 std::string label_of(const Row& row, std::string_view form) {
@@ -113,7 +76,7 @@ std::string time(const std::vector<Table>& tables) {
 void write_svg(const std::string& path, const std::vector<Table>& tables) {
   const std::string second = time(tables);
   std::ofstream out(path);
-  out << plot::picture(second.empty() ? 740 : 1430, 550, space() + second);
+  out << plot::picture(second.empty() ? 740 : 1430, 550, plot::size_panel(1'000'000, {}) + second);
   if (!out.flush()) throw std::runtime_error("cannot write " + path);
 }
 

@@ -88,6 +88,8 @@ constexpr Examples kFormats = {
 constexpr Examples kSize = {
     "perhaps size --keys 1e9 --fpr 0.001",
     "perhaps size --keys 50M --max-bytes 64Mi",
+    "perhaps size --max-bytes 64Mi --fpr 0.001",
+    "perhaps size --keys 1e6 --bits-per-key 12 --probes 5 --plot size.svg",
 };
 constexpr Examples kBench = {
     "perhaps bench --keys 100k",
@@ -181,8 +183,9 @@ constexpr Command kCommands[] = {
      "missing or --check finds a difference, 2 on an error.",
      kVerify, &verify_command},
     {"size", "how large would a filter be",
-     "The memory that each family needs for the keys, or the rate that it reaches with the memory given.", kSize,
-     &size_command},
+     "Of keys, rate, memory, bits per key and probes, some are given and the others follow: what the keys need at a "
+     "rate, the rate that they reach in the memory, how many keys fit.",
+     kSize, &size_command},
     {"advise", "which family for these keys: measure and rank them",
      "Builds a filter of each family from a sample of the keys, queries it, and ranks the families by the total cost "
      "of a lookup: its time, the work that a wrong perhaps causes, and the memory. The last line is the command to "

@@ -118,6 +118,20 @@ CLI::Option* add_rate(CLI::App& app, double& value, const std::string& text) {
       ->type_name("P");
 }
 
+CLI::Option* add_bits_per_key(CLI::App& app, double& value, const std::string& text) {
+  return app
+      .add_option_function<std::string>(
+          "--bits-per-key",
+          [&value](const std::string& given) {
+            const auto parsed = parse_share(given);
+            if (!parsed || !(*parsed > 0 && *parsed <= 1024) || given.ends_with('%'))
+              fail("--bits-per-key {}: must be a number up to 1024", given);
+            value = *parsed;
+          },
+          text)
+      ->type_name("B");
+}
+
 CLI::Option* add_words(CLI::App& app, const std::string& name, std::string& value,
                        const std::vector<std::string>& words, const std::string& text) {
   const std::string all = fmt::format("{}", fmt::join(words, "|"));
@@ -194,17 +208,7 @@ void declare_keyed(CLI::App& app, Keyed& keyed) {
 
 void declare_sizing(CLI::App& app, Sizing& sizing) {
   auto* fpr = add_rate(app, sizing.fpr, "The false-positive rate wanted; default: 0.01");
-  auto* bits = app.add_option_function<std::string>(
-                      "--bits-per-key",
-                      [&sizing](const std::string& given) {
-                        const auto parsed = parse_share(given);
-                        if (!parsed || !(*parsed > 0 && *parsed <= 1024) || given.ends_with('%')) {
-                          fail("--bits-per-key {}: must be a number up to 1024", given);
-                        }
-                        sizing.bits_per_key = *parsed;
-                      },
-                      "Spend this much instead")
-                   ->type_name("B");
+  auto* bits = add_bits_per_key(app, sizing.bits_per_key, "Spend this much instead");
   auto* bytes =
       add_count(app, "--max-bytes", sizing.max_bytes, "SIZE", "Use at most this much memory instead (64M, 1Gi)");
   fpr->excludes(bits)->excludes(bytes);

@@ -28,6 +28,7 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, std::uint32_t& va
 // An option that takes a false-positive rate, which lies between the lowest that the models know and 1.
 inline constexpr double kLowestRate = 1e-12;
 CLI::Option* add_rate(CLI::App& app, double& value, const std::string& text);
+CLI::Option* add_bits_per_key(CLI::App& app, double& value, const std::string& text);
 // One of a few words; "line|block|classic" is what help and completions show.
 CLI::Option* add_words(CLI::App& app, const std::string& name, std::string& value,
                        const std::vector<std::string>& words, const std::string& text);

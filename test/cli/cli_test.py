@@ -364,7 +364,7 @@ class Refusals(Case):
             (["query", "seen", "-n", "--keys-as", "u64", "-e", "1"], "-n"),
             (["query", "seen", "-m", "x", "-e", "1"], "x: not a number"),
             (["verify", "seen"], "--keys is required"),
-            (["size"], "--keys is required"),
+            (["size"], "--keys, --fpr, --max-bytes, --bits-per-key are needed"),
             (["size", "--keys", "0"], "--keys 0"),
             (["merge", "-o", "x"], "filters is required"),
             (["fold", "seen"], "--output is required"),

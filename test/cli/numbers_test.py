@@ -4,13 +4,15 @@
 """
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
 import sys
 import unittest
+import xml.etree.ElementTree
 
-from cli_test import Case, lines
+from cli_test import FAMILIES, Case, lines
 
 EXPONENT = r"\d[eE][-+]?\d"
 
@@ -172,6 +174,75 @@ class Certificates(Case):
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"d.json: not written", done.stderr)
         self.assertFalse(os.path.exists(self.path("d.json")))
+
+
+class Size(Case):
+    """Whatever is not given follows from the rest, and back again. Would notice: a search that ends at the wrong side,
+    a family that is left out, probes that are shown but not used."""
+
+    def sizes(self, *args):
+        return {row["family"]: row for row in self.json("size", *args)}
+
+    def test_keys_that_fit(self):
+        for fpr in ["0.01", "1e-4"]:
+            fits = self.sizes("--max-bytes", "1M", "--fpr", fpr)
+            self.assertEqual(set(fits), set(FAMILIES))
+            for family, row in fits.items():
+                with self.subTest((fpr, family)):
+                    self.assertLessEqual(row["bytes"], 1_000_000)
+                    again = self.sizes("--keys", str(row["keys"]), "--fpr", fpr)[family]
+                    self.assertEqual(again["bytes"], row["bytes"])
+                    self.assertLessEqual(row["fpr"], 1.01 * float(fpr))
+                    more = self.sizes("--keys", str(row["keys"] + 1), "--fpr", fpr)[family]
+                    self.assertTrue(more["bytes"] > 1_000_000 or more["fpr"] > 1.01 * float(fpr), more)
+        for row in self.json("size", "--max-bytes", "1M", "--bits-per-key", "16"):
+            self.assertEqual(row["keys"], 500_000)
+            self.assertLessEqual(row["bytes"], 1_000_000)
+        self.assertRegex(self.text("size", "--max-bytes", "1M"), r"family +keys +probes")
+
+    def test_rate_and_bits_without_keys(self):
+        bits = self.sizes("--fpr", "0.001")["classic"]["bits_per_key"]
+        self.assertAlmostEqual(bits, math.log(1000) / math.log(2) ** 2, delta=0.05)
+        back = self.sizes("--bits-per-key", str(bits))["classic"]["fpr"]
+        self.assertAlmostEqual(back, 0.001, delta=2e-5)
+        self.assertIn("for 1,000,000 keys", self.text("size", "--fpr", "0.001"))
+
+    def test_probes(self):
+        best = self.sizes("--keys", "1M", "--bits-per-key", "12")
+        for probes in [1, 3, 5, 8, 12]:
+            rows = self.sizes("--keys", "1M", "--bits-per-key", "12", "--probes", str(probes))
+            for row in rows.values():
+                self.assertEqual(row["probes"], probes)
+            textbook = (1 - math.exp(-probes / 12)) ** probes
+            self.assertAlmostEqual(rows["classic"]["fpr"] / textbook, 1, delta=1e-3)
+            self.assertEqual("block" in rows, probes == 8)
+            for family in ["classic", "line"]:
+                self.assertGreaterEqual(rows[family]["fpr"], best[family]["fpr"] * 0.98)
+            for family, row in self.sizes("--keys", "1M", "--fpr", "0.01", "--probes", str(probes)).items():
+                if family not in ["classic", "line", "counting"]:
+                    continue
+                self.assertTrue(0.0099 < row["fpr"] <= 0.01, (family, row))
+        rows = self.sizes("--max-bytes", "1M", "--fpr", "0.01", "--probes", "4")
+        self.assertTrue(0.0099 < rows["classic"]["fpr"] <= 0.01 and rows["classic"]["bytes"] <= 1_000_000, rows)
+        self.assertEqual(set(self.sizes("--keys", "1M", "--probes", "30")), {"classic"})
+
+    def test_plot(self):
+        self.text("size", "--keys", "1e6", "--fpr", "0.001", "--plot", "size.svg")
+        picture = xml.etree.ElementTree.fromstring(self.read("size.svg"))
+        labels = {e.text for e in picture.iter() if e.get("class") == "label"}
+        self.assertLessEqual(set(FAMILIES), labels)
+        marks = [e for e in picture.iter() if e.tag.endswith("circle")]
+        self.assertEqual(len(marks), len(FAMILIES))
+
+    def test_refusals(self):
+        self.refused("size", says="--keys, --fpr, --max-bytes, --bits-per-key are needed")
+        self.refused("size", "--probes", "3", says="are needed")
+        self.refused("size", "--keys", "1M", "--fpr", "0.01", "--max-bytes", "1M", says="two of")
+        self.refused("size", "--fpr", "0.01", "--bits-per-key", "9", says="one follows from the other")
+        self.refused("size", "--max-bytes", "2Pi", says="1Pi at most")
+        for probes in ["0", "31", "x"]:
+            self.refused("size", "--keys", "1M", "--probes", probes, says="--probes " + probes)
+        self.refused("size", "--keys", "1M", "--plot", "nowhere/a.svg", says="nowhere")
 
 
 if __name__ == "__main__":
