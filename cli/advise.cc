@@ -8,6 +8,11 @@
 // better. In an ideal filter one more bit per key halves the rate: d(2^-b saves)/db = -ln 2 * fpr * saves. Somebody
 // who chooses the rate fpr, and neither a lower nor a higher one, thereby says that a bit is worth just that much. So
 // that is the price of a bit. If the memory is given (--max-bytes, --bits-per-key), bits have no price.
+//
+// The rate, if it is not given but prices are. A month costs bytes * memory price + lookups * fpr * wrong price. One
+// more bit per key of n keys adds n/8 bytes and halves the rate, so in an ideal filter the sum is least where
+//
+//   fpr = n/8 * memory price / (ln 2 * lookups * wrong price)
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -50,8 +55,37 @@ std::optional<double> parse_duration(std::string_view text) {
   return std::nullopt;
 }
 
+// At this rate a filter hardly avoids anything.
+constexpr double kHighestRate = 0.5;
+
+void check_options(const Options& options) {
+  const Prices& prices = options.prices;
+  if (prices.any() && !prices.given())
+    fail("--wrong-price, --memory-price and --lookups: all three together give the rate");
+  if (options.imagined == 0) return;
+  if (!options.keys.files.empty() || !options.keys.literals.empty())
+    fail("--keys {}: stands for keys that are not there yet; none can be named beside it", options.imagined);
+  if (!options.queries.files.empty())
+    fail("--keys {}: --queries needs the keys, to know which of them are absent", options.imagined);
+}
+
+CLI::Option* add_price(CLI::App& app, const std::string& name, double& value, const std::string& text) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [&value, name](const std::string& given) {
+            const auto parsed = parse_share(given);
+            if (!parsed || !(*parsed > 0 && *parsed < 1e15) || given.ends_with('%'))
+              fail("{} {}: must be a number above 0, in any currency", name, given);
+            value = *parsed;
+          },
+          text)
+      ->type_name("MONEY");
+}
+
 int run(Options& options) {
-  read_stdin_if_none(options.keys);
+  check_options(options);
+  if (options.imagined == 0) read_stdin_if_none(options.keys);
   check_stdin_once(options.keys.files, std::count(options.queries.files.begin(), options.queries.files.end(), "-"));
   std::vector<std::string> query_files = std::move(options.queries.files);
   options.queries = options.keys;
@@ -60,8 +94,13 @@ int run(Options& options) {
   Keys keys(options.keys);
   Keys queries(options.queries);
 
-  const Sample sample = read_keys(keys, options.keys.as, options.sample);
+  const Sample sample = options.imagined != 0 ? imagined_keys(options.imagined, options.sample)
+                                              : read_keys(keys, options.keys.as, options.sample);
   if (sample.given() == 0) fail("no keys: there is nothing to advise on");
+  if (options.prices.given()) {
+    const double best = std::clamp(options.prices.best_rate(sample.distinct()), kLowestRate, kHighestRate);
+    options.sizing.fpr = std::stod(fmt::format("{:.2e}", best));  // three digits say enough
+  }
   check_memory(sample.size() * 64, "the measurement", "; --sample takes fewer keys");
   const Questions questions = read_queries(queries, options.queries.as, sample);
   std::vector<Candidate> candidates = candidates_for(options, sample);
@@ -122,6 +161,15 @@ Command::Run advise_command(CLI::App& app) {
          "The time of the work that a no avoids: 500ns, 100us, 2ms, 1s; default: 100us, a read from disk")
       ->type_name("TIME");
   declare_sizing(app, options->sizing);
+  add_count(app, "--keys", options->imagined, "N", "Without keys: advise for N random ones");
+  std::vector<CLI::Option*> prices = {
+      advise::add_price(app, "--wrong-price", options->prices.wrong,
+                        "What a million wrong answers perhaps cost; with the next two, the rate is chosen"),
+      advise::add_price(app, "--memory-price", options->prices.memory, "What a gigabyte of memory costs for a month"),
+      add_count(app, "--lookups", options->prices.lookups, "N", "Lookups of absent keys in a second")};
+  for (CLI::Option* price : prices) {
+    for (const char* const size : {"--fpr", "--bits-per-key", "--max-bytes"}) price->excludes(app.get_option(size));
+  }
   add_count(app, "--sample", options->sample, "N", "Measure with at most N distinct keys, 1000 or more; default: 2M",
             advise::kFewest);
   declare_json(app, options->json);

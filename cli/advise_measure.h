@@ -29,8 +29,26 @@ struct Need {
   std::string (*why_not)(const Family&);
 };
 
+// In any currency.
+struct Prices {
+  static constexpr double kMonth = 30.0 * 24 * 3600;  // seconds
+  double wrong = 0;                                   // of a million wrong answers
+  double memory = 0;                                  // of a gigabyte for a month
+  std::uint64_t lookups = 0;                          // of absent keys, in a second
+
+  bool any() const noexcept { return wrong != 0 || memory != 0 || lookups != 0; }
+  bool given() const noexcept { return wrong != 0 && memory != 0 && lookups != 0; }
+  // For a month:
+  double of_lookups(double fpr) const noexcept { return static_cast<double>(lookups) * kMonth * fpr * wrong / 1e6; }
+  double of_memory(double bytes) const noexcept { return bytes / 1e9 * memory; }
+  // advise.cc has the derivation.
+  double best_rate(double keys) const noexcept { return of_memory(keys / 8) / (std::numbers::ln2 * of_lookups(1)); }
+};
+
 struct Options {
   KeyOptions keys;
+  std::uint64_t imagined = 0;  // that many keys, which are not there yet
+  Prices prices;
   KeyOptions queries;
   Sizing sizing;
   std::vector<const Need*> needs;

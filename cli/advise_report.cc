@@ -84,6 +84,7 @@ std::string command_for(const Options& options, const Sample& sample, const Cand
   }
   if (best.family->forgets) add({"--keys-expected", fmt::format("{}", sample.given())});
   const KeyOptions& keys = options.keys;
+  if (options.imagined != 0) add({"keys.txt"});
   for (std::string& word : options_of(keys)) words.push_back(std::move(word));
   for (const std::string& literal : keys.literals) add({"-e", literal});
   if (std::any_of(keys.files.begin(), keys.files.end(), [](auto& f) { return f != "-" && f.starts_with('-'); }))
@@ -115,6 +116,13 @@ void print_json(const Options& options, const Sample& sample, const Questions& q
   json.add("asked", std::uint64_t{questions.asked.size()}).add("asked_are_queries", questions.real_asked);
   json.add("absent", std::uint64_t{questions.absent.size()}).add("absent_are_queries", questions.real_absent);
   json.add("saves_ns", options.saves).add("bit_price_ns", options.bit_price());
+  if (options.prices.given()) {
+    json.add("fpr_chosen", options.sizing.fpr).add("price_without", options.prices.of_lookups(1));
+    if (!ranked.empty()) {
+      json.add("price_memory", options.prices.of_memory(candidates[0].bytes));
+      json.add("price_wrong", options.prices.of_lookups(candidates[0].fpr()));
+    }
+  }
   if (!ranked.empty()) json.add("gain_ns", gain(options, questions, candidates[0]));
   json.raw("ranked", Json::array(ranked)).raw("not_ranked", Json::array(others));
   json.add("why", reason);
@@ -128,10 +136,15 @@ void print_text(const Options& options, const Sample& sample, const Questions& q
   const auto row = [&](std::string_view label, const std::string& text) {
     out.write(fmt::format("{:<8} {}\n", label, text));
   };
-  row("keys", fmt::format("{}, {}{} distinct; {}", grouped(sample.given()), sample.whole() ? "" : "about ",
-                          grouped(sample.distinct()),
-                          sample.whole() ? "all of them were measured"
-                                         : fmt::format("a sample of {} was measured", grouped(sample.size()))));
+  const std::string measured =
+      sample.whole() ? "all of them were measured" : fmt::format("a sample of {} was measured", grouped(sample.size()));
+  row("keys", options.imagined != 0
+                  ? fmt::format("{} random ones; {}", grouped(sample.given()), measured)
+                  : fmt::format("{}, {}{} distinct; {}", grouped(sample.given()), sample.whole() ? "" : "about ",
+                                grouped(sample.distinct()), measured));
+  if (options.prices.given())
+    row("rate", fmt::format("{}: where one more bit per key costs as much as the wrong answers that it avoids",
+                            percent(options.sizing.fpr)));
   if (questions.queries != 0) {
     const auto share = questions.negative_share();
     row("queries", fmt::format("{}; {}", grouped(questions.queries),
@@ -191,6 +204,15 @@ void print_text(const Options& options, const Sample& sample, const Questions& q
   row("gain", won > 0 ? fmt::format("{} per {}", duration_text(won), per)
                       : fmt::format("none: a lookup takes longer than the work it saves, by {} per {}",
                                     duration_text(-won), per));
+  if (options.prices.given()) {
+    const Prices& prices = options.prices;
+    const double memory = prices.of_memory(best.bytes);
+    const double wrong = prices.of_lookups(best.fpr());
+    const double without = prices.of_lookups(1);
+    row("price", fmt::format("{} a month: {} for memory, {} for wrong answers; {} without a filter{}",
+                             expected(memory + wrong), expected(memory), expected(wrong), expected(without),
+                             memory + wrong < without ? "" : ", which is less"));
+  }
   row("best", reason);
   row("run", bold(command));
 }

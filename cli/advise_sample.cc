@@ -13,12 +13,6 @@ constexpr std::size_t kTimed = 100'000;
 
 }  // namespace
 
-std::uint64_t mixed(std::uint64_t x) noexcept {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 Sample read_keys(Keys& keys, KeysAs as, std::uint64_t most) {
   Sample sample(most, KeyedHash(KeyedHash::new_secret()));
   Progress progress("reading", keys.stored_bytes());
@@ -29,6 +23,12 @@ Sample read_keys(Keys& keys, KeysAs as, std::uint64_t most) {
     return true;
   });
   sample.finish();
+  return sample;
+}
+
+Sample imagined_keys(std::uint64_t keys, std::uint64_t most) {
+  Sample sample(most, KeyedHash(KeyedHash::new_secret()));
+  sample.imagine(keys);
   return sample;
 }
 

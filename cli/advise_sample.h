@@ -23,7 +23,18 @@ namespace perhaps::cli::advise {
 // Fewer queries than this say nothing about time or rate, nor does a sample of fewer keys.
 inline constexpr std::size_t kFewest = 1000;
 
-std::uint64_t mixed(std::uint64_t x) noexcept;  // the end of splitmix64: one to one
+// The end of splitmix64: one to one; and its inverse.
+constexpr std::uint64_t mixed(std::uint64_t x) noexcept {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+constexpr std::uint64_t unmixed(std::uint64_t x) noexcept {
+  x = (x ^ (x >> 31) ^ (x >> 62)) * 0x319642b2d24d8ec3u;
+  x = (x ^ (x >> 27) ^ (x >> 54)) * 0x96de1b173f119089u;
+  return x ^ (x >> 30) ^ (x >> 60);
+}
+static_assert(unmixed(mixed(0x0123456789abcdefu)) == 0x0123456789abcdefu && unmixed(mixed(~0u)) == ~0u);
 
 // At most `most` distinct digests, sampled as described above.
 class Sample {
@@ -41,6 +52,13 @@ class Sample {
     if (kept_.size() / 2 > most_) thin();
   }
   void finish() { thin(); }
+  // Random digests in place of those of `keys` keys that nobody has yet.
+  void imagine(std::uint64_t keys) {
+    given_ = keys;
+    while (keys >> shift_ > most_) ++shift_;
+    for (std::uint64_t i = 0; i < keys >> shift_; ++i) kept_.push_back(unmixed(mixed(~i) >> shift_));
+    thin();
+  }
 
   // Whether all keys with this digest are kept.
   bool decides(std::uint64_t d) const noexcept { return shift_ == 0 || mixed(d) >> (64 - shift_) == 0; }
@@ -86,6 +104,7 @@ struct Questions {
 };
 
 Sample read_keys(Keys& keys, KeysAs as, std::uint64_t most);
+Sample imagined_keys(std::uint64_t keys, std::uint64_t most);
 Questions read_queries(Keys& queries, KeysAs as, const Sample& sample);
 
 }  // namespace perhaps::cli::advise

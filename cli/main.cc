@@ -98,6 +98,7 @@ constexpr Examples kBench = {
 constexpr Examples kAdvise = {
     "perhaps advise keys.txt",
     "perhaps advise keys.txt --queries new.txt --needs delete --saves 2ms",
+    "perhaps advise --keys 100k --wrong-price 0.4 --memory-price 3 --lookups 1000",
 };
 
 constexpr Examples kAllocate = {
@@ -189,7 +190,9 @@ constexpr Command kCommands[] = {
     {"advise", "which family for these keys: measure and rank them",
      "Builds a filter of each family from a sample of the keys, queries it, and ranks the families by the total cost "
      "of a lookup: its time, the work that a wrong perhaps causes, and the memory. The last line is the command to "
-     "run. Exit code: 1 if no family can do all of it, 2 on an error.",
+     "run. If --wrong-price, --memory-price and --lookups say what a wrong perhaps and the memory cost, the rate is "
+     "chosen so that both together cost least. With --keys there need be no keys yet. Exit code: 1 if no family can do "
+     "all of it, 2 on an error.",
      kAdvise, &advise_command},
     {"route", "which of many sets may have a key",
      "Prints each key, a tab, and the names of the sets that may have it, with commas between them: which server, "

@@ -234,6 +234,57 @@ class Sampling(AdviseCase):
         self.assertLess(known["gain_ns"], 0)
 
 
+class Plans(AdviseCase):
+    """Advice for keys that are not there yet, and for a rate that follows from prices. Would notice: sizes that are not
+    those of the keys, a rate that is not the cheapest."""
+
+    def test_without_keys(self):
+        advice = self.advise("--keys", "300k", "--sample", "20k")
+        self.assertEqual(advice["keys"], 300_000)
+        self.assertTrue(10_000 <= advice["keys_measured"] <= 20_000, advice["keys_measured"])
+        self.assertAlmostEqual(advice["keys_distinct"], 300_000, delta=32)
+        size = {r["family"]: r["bytes"] for r in json.loads(self.text("size", "--keys", "300k", "--json"))}
+        self.assertEqual({r["family"] for r in advice["ranked"]}, set(size))
+        for row in advice["ranked"]:
+            if row.get("arity") != 4:
+                self.assertAlmostEqual(row["bytes"] / size[row["family"]], 1, delta=0.01, msg=row["family"])
+            # n = 1e6 absent keys, z = 8; a filter of 20,000 keys is itself off by a few percent
+            self.assertLess(row["fpr_measured"], 1.1 * row["fpr_model"] + 8 * math.sqrt(0.01 / 1e6))
+        self.assertTrue(advice["command"].endswith(" keys.txt"), advice["command"])
+        self.assertIn("300,000 random ones", self.text("advise", "--keys", "300k", "--sample", "20k"))
+
+    def test_the_rate_follows_from_prices(self):
+        def plan(wrong, memory, lookups):
+            return self.advise("--keys", "1e6", "--sample", "2000", "--wrong-price", wrong, "--memory-price", memory,
+                               "--lookups", lookups)
+        advice = plan("0.4", "3", "1")
+        month = 30 * 24 * 3600
+        def price(bits):  # of an ideal filter of so many bits per key
+            return 1e6 * bits / 8 / 1e9 * 3 + month * 2**-bits * 0.4 / 1e6
+        cheapest = min((price(b / 1000), 2 ** -(b / 1000)) for b in range(1, 40_000))
+        self.assertAlmostEqual(advice["fpr_chosen"] / cheapest[1], 1, delta=0.01)
+        self.assertAlmostEqual(advice["price_without"], month * 0.4 / 1e6, places=9)
+        best = advice["ranked"][0]
+        self.assertAlmostEqual(advice["price_memory"], best["bytes"] / 1e9 * 3, places=9)
+        self.assertAlmostEqual(advice["price_wrong"], month * best["fpr"] * 0.4 / 1e6, places=9)
+        self.assertIn("--fpr %s" % advice["fpr_chosen"], advice["command"])
+        # ten times the lookups are worth a tenth of the rate; memory that costs too much is worth no filter
+        self.assertAlmostEqual(plan("0.4", "3", "10")["fpr_chosen"] / advice["fpr_chosen"], 0.1, delta=0.001)
+        self.assertEqual(plan("0.001", "300", "1")["fpr_chosen"], 0.5)
+        text = self.text("advise", "--keys", "1e6", "--sample", "2000", "--wrong-price", "0.001",
+                         "--memory-price", "300", "--lookups", "1")
+        self.assertIn("without a filter, which is less", text)
+
+    def test_refusals(self):
+        self.refused("--keys", "1k", "keys.txt", says="none can be named beside it")
+        self.refused("--keys", "1k", "--queries", "keys.txt", says="--queries")
+        self.refused("keys.txt", "--wrong-price", "1", says="all three")
+        prices = ["--wrong-price", "1", "--memory-price", "1", "--lookups", "1"]
+        self.refused("keys.txt", *prices, "--fpr", "0.1", says="--fpr")
+        self.refused("keys.txt", "--wrong-price", "-1", says="--wrong-price -1")
+        self.refused("keys.txt", "--memory-price", "10%", says="--memory-price 10%")
+
+
 class Refusals(AdviseCase):
     """A mistake is named, with exit code 2, and nothing is printed."""
 
