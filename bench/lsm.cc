@@ -93,6 +93,10 @@ struct Folder {
       // Files of an earlier run would be counted as well.
       std::error_code none;
       if (!std::filesystem::is_empty(path, none) && !none) fail("{}: not empty", wanted);
+      // RocksDB makes the folders above a database, LevelDB does not.
+      std::error_code error;
+      std::filesystem::create_directories(path, error);
+      if (error) fail("{}: {}", wanted, error.message());
       return;
     }
     std::string name = (std::filesystem::temp_directory_path() / "perhaps-lsm-").string() + std::string(6, 'X');

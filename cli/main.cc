@@ -93,6 +93,8 @@ constexpr Examples kSize = {
 };
 constexpr Examples kBench = {
     "perhaps bench --keys 100k",
+    "perhaps bench --keys 100k --filter line --filter ribbon --svg bench.svg",
+    "perhaps bench hash --keys 100k",
 };
 
 constexpr Examples kAdvise = {
@@ -217,8 +219,10 @@ constexpr Command kCommands[] = {
      "file. The file appears only when it is whole. Keys that are added meanwhile may or may not be in it.",
      kPull, &pull_command},
     {"bench", "measure the families on this machine",
-     "A quick look. `perhaps bench lsm` builds real databases instead, of RocksDB or LevelDB, and counts what filters "
-     "save there; it has a --help of its own.",
+     "A quick look: the time to build a filter of each family and to look up absent keys, with the spread of the "
+     "rounds. `perhaps bench hash` measures hashes by the length of the key, and their share of a whole lookup. "
+     "`perhaps bench lsm` builds real databases instead, of RocksDB or LevelDB, and counts what filters save there; it "
+     "has a --help of its own.",
      kBench, &bench_command},
     {"man", "print the man page", "", {}, &man_command, true},
     {"completion", "print a shell's completions", "", {}, &completion_command, true},

@@ -40,6 +40,13 @@ class BenchLsm(Case):
         os.mkdir(self.path("used"))
         self.write("used/left", b"")
         self.refused("bench", "lsm", "--folder", "used", *self.SMALL, says="used: not empty")
+        self.refused("bench", "lsm", "--folder", "used/left/more", *self.SMALL, says="used/left/more")
+
+    def test_the_folder_is_made(self):
+        for engine in ["rocksdb", "leveldb"]:
+            folder = os.path.join("new", engine, "deep")
+            self.ok("bench", "lsm", "--engine", engine, "--folder", folder, *self.SMALL)
+            self.assertTrue(os.listdir(self.path(folder)))
 
 
 if __name__ == "__main__":
