@@ -62,6 +62,7 @@ Command::Run convert_command(CLI::App&);
 Command::Run formats_command(CLI::App&);
 Command::Run merge_command(CLI::App&);
 Command::Run fold_command(CLI::App&);
+Command::Run split_command(CLI::App&);
 Command::Run verify_command(CLI::App&);
 Command::Run dedup_command(CLI::App&);
 Command::Run size_command(CLI::App&);

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "perhaps/hash.h"
-#include "split.h"
+#include "separators.h"
 
 namespace perhaps::cli::csv {
 

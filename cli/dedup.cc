@@ -320,10 +320,7 @@ int run(Options& options) {
 
 Command::Run dedup_command(CLI::App& app) {
   auto options = std::make_shared<dedup::Options>();
-  app.add_option("files", options->keys.files,
-                 "Files to read one after the other; - is standard input, which is also read if there is no file; .gz, "
-                 ".zst, .xz, .bz2 and .lz4 are read as they are")
-      ->type_name("FILE");
+  declare_record_files(app, options->keys);
   auto* window = add_count(app, "--window", options->window, "N", "Remember the last N lines only, in fixed memory");
   app.add_option_function<std::string>(
          "--for", [o = options.get()](const std::string& text) { o->milliseconds = dedup::parse_duration(text); },

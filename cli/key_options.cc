@@ -154,6 +154,13 @@ void declare_key_format(CLI::App& app, KeyOptions& options) {
       ->group("Keys");
 }
 
+void declare_record_files(CLI::App& app, KeyOptions& options) {
+  app.add_option("files", options.files,
+                 "Files to read one after the other; - is standard input, which is also read if there is no file; .gz, "
+                 ".zst, .xz, .bz2 and .lz4 are read as they are")
+      ->type_name("FILE");
+}
+
 void declare_keys(CLI::App& app, KeyOptions& options) {
   app.add_option(
          "keys", options.files,

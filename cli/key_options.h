@@ -40,7 +40,9 @@ struct KeyOptions : Recipe {
 
 // --keys-as, -0, --csv, --json-lines, --field, --delimiter, --missing, --lower, --trim, --hash
 void declare_key_format(CLI::App& app, KeyOptions& options);
-// The same, -e, and the positional files.
+// The positional files of a command that takes records only, without -e.
+void declare_record_files(CLI::App& app, KeyOptions& options);
+// declare_key_format, -e, and the positional files.
 void declare_keys(CLI::App& app, KeyOptions& options);
 // --recipe, of commands that read a filter which may have one.
 void declare_recipe(CLI::App& app, KeyOptions& options);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <system_error>
@@ -72,19 +73,25 @@ unsigned on_threads(unsigned threads, const std::function<void(unsigned)>& work)
 }
 
 // Hands a block to whichever thread is free. The first exception of any thread is thrown here.
-unsigned Keys::share_out(unsigned threads, const std::function<void(unsigned, Source&, Bytes, std::uint64_t)>& use) {
+unsigned Keys::share_out(unsigned threads, const std::function<void(unsigned, const Share&)>& use) {
   for (const auto& source : sources_) source->rewind();
   std::atomic<bool> stop{false};
   std::exception_ptr first;
   std::mutex mutex;
+  std::uint64_t blocks = 0;
+  const auto next = [&](Source& source) {
+    const std::lock_guard lock(mutex);
+    std::uint64_t stored = 0;
+    const Bytes block = source.next(stored);
+    return Share{source, block, stored, block.empty() ? 0 : blocks++};
+  };
   const auto work = [&](unsigned thread) {
     try {
       for (const auto& source : sources_) {
         while (!stop.load(std::memory_order_relaxed)) {
-          std::uint64_t stored = 0;
-          const Bytes block = source->next(stored);
-          if (block.empty()) break;
-          use(thread, *source, block, stored);
+          const Share share = next(*source);
+          if (share.block.empty()) break;
+          use(thread, share);
         }
       }
     } catch (...) {
@@ -114,10 +121,10 @@ std::uint64_t Keys::count(unsigned threads) {
     return kept;
   }
   std::atomic<std::uint64_t> total{options_.literals.size()};
-  share_out(threads, [&](unsigned, Source&, Bytes block, std::uint64_t stored) {
-    const std::uint64_t count = count_records(options_.as, block);
+  share_out(threads, [&](unsigned, const Share& share) {
+    const std::uint64_t count = count_records(options_.as, share.block);
     total.fetch_add(count, std::memory_order_relaxed);
-    progress.advance(stored, count);
+    progress.advance(share.stored, count);
   });
   return total;
 }
@@ -146,26 +153,66 @@ void Keys::for_each(Progress& progress, const Use& use, const std::function<void
   report_skipped(parser.take_skipped());
 }
 
+// Returns the number of keys.
+std::uint64_t Keys::use_block(Parser& parser, const Share& share, const std::function<void(const Batch&)>& use) {
+  Bytes left = share.block;
+  Batch batch;
+  std::uint64_t count = 0;
+  while (parser.next(share.source, left, batch)) {
+    use(batch);
+    count += batch.keys.size();
+  }
+  return count;
+}
+
 unsigned Keys::for_each_parallel(unsigned threads, Progress& progress,
                                  const std::function<void(unsigned thread, const Batch&)>& use) {
   std::vector<std::unique_ptr<Parser>> parsers;
   for (unsigned i = 0; i < threads; ++i) parsers.push_back(std::make_unique<Parser>(options_));
   for (std::size_t i = 0; i < options_.literals.size(); i += Parser::kColumn) use(0, parsers[0]->literals(i));
-  const unsigned used = share_out(threads, [&](unsigned thread, Source& source, Bytes block, std::uint64_t stored) {
-    const Bytes whole = block;
-    Batch batch;
-    std::uint64_t count = 0;
-    while (parsers[thread]->next(source, block, batch)) {
-      use(thread, batch);
-      count += batch.keys.size();
-    }
-    progress.advance(stored, count);
-    source.release(whole);
+  const unsigned used = share_out(threads, [&](unsigned thread, const Share& share) {
+    const std::uint64_t count = use_block(*parsers[thread], share, [&](const Batch& batch) { use(thread, batch); });
+    progress.advance(share.stored, count);
+    share.source.release(share.block);
   });
   std::uint64_t skipped = 0;
   for (const auto& parser : parsers) skipped += parser->take_skipped();
   report_skipped(skipped);
   return used;
+}
+
+void Keys::for_each_block(unsigned threads, Progress& progress,
+                          const std::function<void(unsigned thread, const Batch&)>& use,
+                          const std::function<void(unsigned thread, const Source&)>& done) {
+  std::vector<std::unique_ptr<Parser>> parsers;
+  for (unsigned i = 0; i < threads; ++i) parsers.push_back(std::make_unique<Parser>(options_));
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::uint64_t turn = 0;
+  bool failed = false;  // a block that others wait for will not be done
+  share_out(threads, [&](unsigned thread, const Share& share) {
+    try {
+      const std::uint64_t count = use_block(*parsers[thread], share, [&](const Batch& batch) { use(thread, batch); });
+      progress.advance(share.stored, count);
+      std::unique_lock lock(mutex);
+      changed.wait(lock, [&] { return turn == share.number || failed; });
+      if (failed) return;
+      done(thread, share.source);
+      ++turn;
+    } catch (...) {
+      {
+        const std::lock_guard lock(mutex);
+        failed = true;
+      }
+      changed.notify_all();
+      throw;
+    }
+    changed.notify_all();
+    share.source.release(share.block);
+  });
+  std::uint64_t skipped = 0;
+  for (const auto& parser : parsers) skipped += parser->take_skipped();
+  report_skipped(skipped);
 }
 
 void digest_keys(const AnyHasher& hasher, KeysAs as, std::span<const Bytes> keys,

@@ -76,9 +76,22 @@ class Keys {
   // In any order, from up to `threads` threads; returns how many there were.  REQUIRES: all_mapped()
   unsigned for_each_parallel(unsigned threads, Progress& progress,
                              const std::function<void(unsigned thread, const Batch&)>& use);
+  // The same, and once a thread has used all batches of a block, `done`: one block after the other, in the order of the
+  // input. Without literals.  REQUIRES: all_mapped()
+  void for_each_block(unsigned threads, Progress& progress,
+                      const std::function<void(unsigned thread, const Batch&)>& use,
+                      const std::function<void(unsigned thread, const Source&)>& done);
 
  private:
-  unsigned share_out(unsigned threads, const std::function<void(unsigned, Source&, Bytes, std::uint64_t)>& use);
+  // A block, the bytes of the input that it took, and how many blocks come before it.
+  struct Share {
+    Source& source;
+    Bytes block;
+    std::uint64_t stored;
+    std::uint64_t number;
+  };
+  unsigned share_out(unsigned threads, const std::function<void(unsigned, const Share&)>& use);
+  static std::uint64_t use_block(Parser& parser, const Share& share, const std::function<void(const Batch&)>& use);
 
   // Says once how many records lacked the field.
   void report_skipped(std::uint64_t skipped);

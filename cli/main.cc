@@ -59,6 +59,10 @@ constexpr Examples kFold = {
     "perhaps fold -o half.perhaps monday.perhaps",
     "perhaps fold -o quarter.perhaps --times 2 monday.perhaps",
 };
+constexpr Examples kSplit = {
+    "perhaps split --shards 2 -o part.%d keys.txt",
+    "perhaps build --keys-expected 1e6 -o half.0 part.0",
+};
 constexpr Examples kDedup = {
     "perhaps dedup keys.txt more.txt > once.txt",
     "cat keys.txt | perhaps dedup --window 100k --suspects dropped.txt > once.txt",
@@ -171,6 +175,12 @@ constexpr Command kCommands[] = {
      "rate is higher. The number of lines, blocks or bits must be even: filters made with --max-bytes 64Mi, or "
      "another power of two, can be folded often.",
      kFold, &fold_command},
+    {"split", "share out keys among files, one for each shard of a build",
+     "Reads keys once and writes N files of records as they came, so that each job of a build in shards reads its own "
+     "keys only: file i has the records whose key is of shard i, by the hash of build --shard and --shards, in their "
+     "order. Options that say how a key is made of a record are those of build, and each job needs them again. The "
+     "files appear only when all of them are whole.",
+     kSplit, &split_command},
     {"dedup", "print the lines of a stream that were not seen before",
      "Prints the records whose key was not seen before, in their order and as they were written, and a report on "
      "standard error. The memory is a small part of what a set of the lines would take. A false positive drops a line "

@@ -160,7 +160,7 @@ void declare_threads(CLI::App& app, std::uint32_t& threads) {
            if (!parsed || *parsed < 1 || *parsed > 1024) fail("--threads {}: must be a number from 1 to 1024", given);
            threads = static_cast<std::uint32_t>(*parsed);
          },
-         "How many threads build; default: one for each core")
+         "How many threads work; default: one for each core")
       ->type_name("N");
 }
 

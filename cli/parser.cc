@@ -11,7 +11,7 @@
 #include "little_endian.h"
 #include "options.h"
 #include "perhaps/file/shards.h"
-#include "split.h"
+#include "separators.h"
 
 namespace perhaps::cli {
 namespace {

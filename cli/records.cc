@@ -5,7 +5,7 @@
 
 #include "command.h"
 #include "csv.h"
-#include "split.h"
+#include "separators.h"
 
 namespace perhaps::cli {
 

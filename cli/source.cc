@@ -20,7 +20,7 @@
 #include "perhaps/file/mapping.h"
 #include "print.h"
 #include "reader.h"
-#include "split.h"
+#include "separators.h"
 
 namespace perhaps::cli {
 namespace {
