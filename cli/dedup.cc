@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
 
@@ -124,24 +123,6 @@ class Wrong {
   double last_ = 0;
   double expected_ = 0;
 };
-
-// 500ms, 90s, 10m, 2h, 7d; a bare number is seconds.
-std::uint64_t parse_duration(const std::string& text) {
-  double number = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  const double scale = unit == "ms"                  ? 1
-                       : unit == "s" || unit.empty() ? 1e3
-                       : unit == "m"                 ? 60e3
-                       : unit == "h"                 ? 3600e3
-                       : unit == "d"                 ? 86400e3
-                                                     : 0;
-  const double result = number * scale;
-  if (failure != std::errc() || !(result >= 1 && result < 1e15)) {
-    fail("--for {}: must be a time such as 500ms, 90s, 10m, 2h or 7d", text);
-  }
-  return static_cast<std::uint64_t>(result);
-}
 
 template <class H>
 void digest_column(const H& hash, KeysAs as, std::span<const Bytes> keys,
@@ -323,7 +304,7 @@ Command::Run dedup_command(CLI::App& app) {
   declare_record_files(app, options->keys);
   auto* window = add_count(app, "--window", options->window, "N", "Remember the last N lines only, in fixed memory");
   app.add_option_function<std::string>(
-         "--for", [o = options.get()](const std::string& text) { o->milliseconds = dedup::parse_duration(text); },
+         "--for", [o = options.get()](const std::string& text) { o->milliseconds = parse_duration("--for", text); },
          "Remember lines for this long, counted from their arrival: 500ms, 90s, 10m, 2h, 7d")
       ->type_name("TIME")
       ->excludes(window);

@@ -11,6 +11,7 @@
 #include "json.h"
 #include "options.h"
 #include "print.h"
+#include "redis_filter.h"
 
 namespace perhaps::cli {
 namespace info {
@@ -20,6 +21,7 @@ struct Options {
   std::vector<std::string> filters;
   OpenArgs open;
   FormatArgs format;
+  RedisAccess access;
   bool json = false;
 };
 
@@ -185,13 +187,14 @@ class Report {
   explicit Report(const Options& options) : options_(options) {}
 
   void add(const std::string& path) {
-    const AnyFile file(path, options_.open, options_.format);
+    const LocalCopy copy(path, options_.access);
+    const AnyFile file(copy.path(), options_.open, options_.format);
     if (options_.json) {
-      objects_.push_back(json_of(path, file));
+      objects_.push_back(json_of(copy.name(), file));
       return;
     }
     if (std::exchange(printed_, true)) out_.write("\n");
-    print(out_, path, file);
+    print(out_, copy.name(), file);
     out_.flush();
   }
 
@@ -250,12 +253,13 @@ int run(const Options& options) {
 
 Command::Run info_command(CLI::App& app) {
   auto options = std::make_shared<info::Options>();
-  app.add_option("filters", options->filters, "Filter files of any format, and folders of them")
+  app.add_option("filters", options->filters, "Filter files of any format, folders of them, and redis:// addresses")
       ->type_name("FILTER")
       ->required();
   declare_json(app, options->json);
   declare_open(app, options->open);
   declare_format(app, options->format);
+  declare_redis(app, options->access);
   return [options] { return info::run(*options); };
 }
 

@@ -156,7 +156,7 @@ constexpr Command kCommands[] = {
     {"info", "describe filter files",
      "Recognises our own files and those of other systems, and lists every filter inside. The false-positive rate is "
      "that of the system's own probing, measured if its formula promises a lower one; then both are shown. A folder "
-     "stands for the filter files in and below it.",
+     "stands for the filter files in and below it. A filter at a redis:// address is copied first, as by pull.",
      kInfo, &info_command},
     {"convert", "write a filter in the format of another system",
      "Only if nothing is lost: the two formats hash and place a key alike, or one contains the other. Otherwise it "
@@ -191,9 +191,9 @@ constexpr Command kCommands[] = {
      kDedup, &dedup_command},
     {"verify", "prove no key is missing, and measure the false-positive rate",
      "Queries every key of --keys: each must be answered perhaps. Then queries keys that are not in the filter: "
-     "those of --absent, or random ones. With --certificate what was proved is written to a file; whoever has the "
-     "files that it names, by their place relative to it, can prove it again with --check. Exit code: 1 if a key is "
-     "missing or --check finds a difference, 2 on an error.",
+     "those of --absent, or random ones. A filter at a redis:// address is copied first, as by pull. With --certificate "
+     "what was proved is written to a file; whoever has the files that it names, by their place relative to it, can "
+     "prove it again with --check. Exit code: 1 if a key is missing or --check finds a difference, 2 on an error.",
      kVerify, &verify_command},
     {"size", "how large would a filter be",
      "Of keys, rate, memory, bits per key and probes, some are given and the others follow: what the keys need at a "

@@ -73,6 +73,20 @@ std::optional<double> parse_share(std::string_view text) noexcept {
   return rest->empty() ? value : value / 100;
 }
 
+std::uint64_t parse_duration(std::string_view option, std::string_view text) {
+  double number = 0;
+  const auto unit = number_at(text, number).value_or("?");
+  const double scale = unit == "ms"                  ? 1
+                       : unit == "s" || unit.empty() ? 1e3
+                       : unit == "m"                 ? 60e3
+                       : unit == "h"                 ? 3600e3
+                       : unit == "d"                 ? 86400e3
+                                                     : 0;
+  const double result = number * scale;
+  if (!(result >= 1 && result < 1e15)) fail("{} {}: must be a time such as 500ms, 90s, 10m, 2h or 7d", option, text);
+  return static_cast<std::uint64_t>(result);
+}
+
 CLI::Option* add_count(CLI::App& app, const std::string& name, std::uint64_t& value, const std::string& unit,
                        const std::string& text, std::uint64_t at_least) {
   return app
@@ -149,7 +163,9 @@ CLI::Option* add_words(CLI::App& app, const std::string& name, std::string& valu
       ->type_name(all);
 }
 
-void declare_json(CLI::App& app, bool& json) { app.add_flag("--json", json, "Print JSON, for programs"); }
+void declare_json(CLI::App& app, bool& json) {
+  app.add_flag("--json", json, "Print JSON, for programs");
+}
 
 void declare_threads(CLI::App& app, std::uint32_t& threads) {
   threads = std::max(1u, std::thread::hardware_concurrency());

@@ -23,6 +23,7 @@ namespace {
 struct Options {
   std::string filter;
   std::string redis;
+  RedisAccess access;
   std::uint64_t shards = 0;
   KeyOptions keys;
   OpenArgs open;
@@ -56,7 +57,7 @@ class Target {
       options.keys.adopt(recipe_of(file_->record(), options.filter), options.filter);
       as_ = options.keys.as;
     } else {
-      remote_.emplace(RedisUrl(options.redis), options.shards);
+      remote_.emplace(RedisUrl(options.redis), options.access, options.shards);
       if (!options.filter.empty()) options.keys.files.insert(options.keys.files.begin(), options.filter);
     }
   }
@@ -300,10 +301,12 @@ int run(Options& options) {
 Command::Run query_command(CLI::App& app) {
   auto options = std::make_shared<querying::Options>();
   app.add_option("filter", options->filter, "The filter file, of any format; not with --redis")->type_name("FILTER");
-  auto* const redis = app.add_option("--redis", options->redis,
-                                     "Ask a server: redis://[[user]:password@]host[:port]/key, or redis-cluster:// to "
-                                     "find all nodes from one; the key may be the name that shards were pushed under")
-                          ->type_name("URL");
+  auto* const redis =
+      app.add_option("--redis", options->redis,
+                     "Ask a server: redis://[[user]:password@]host[:port]/key, rediss:// with TLS, or "
+                     "redis-cluster:// and rediss-cluster:// to find all nodes from one; the key may be "
+                     "the name that shards were pushed under")
+          ->type_name("URL");
   add_count(app, "--shards", options->shards, "N", "With --redis: the filter is in N keys; default: as the server says")
       ->needs(redis);
   app.add_flag("-v,--invert-match", options->invert, "Select the keys that are certainly not in the filter");
@@ -327,6 +330,7 @@ Command::Run query_command(CLI::App& app) {
   app.add_flag(
       "--json", options->json,
       "Print JSON, for programs: one object per key, with its answer, file and line; with -c one list of counts");
+  declare_redis(app, options->access);
   declare_open(app, options->open);
   declare_format(app, options->format);
   for (const char* const local : {"--seek", "--keyed", "--no-verify", "--format"})

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <thread>
 
 #include "interrupt.h"
+#include "options.h"
 #include "print.h"
 
 namespace perhaps::cli {
@@ -30,6 +32,15 @@ bool passing(const RedisReply& reply) {
          begins(reply, "MASTERDOWN");
 }
 
+struct Scheme {
+  std::string_view text;
+  bool tls, cluster;
+};
+constexpr Scheme kSchemes[] = {{"redis://", false, false},
+                               {"rediss://", true, false},
+                               {"redis-cluster://", false, true},
+                               {"rediss-cluster://", true, true}};
+
 void wait_a_little() {
   check_interrupt();
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -38,12 +49,17 @@ void wait_a_little() {
 
 }  // namespace
 
+bool is_redis_url(std::string_view text) noexcept {
+  return std::ranges::any_of(kSchemes, [&](const Scheme& scheme) { return text.starts_with(scheme.text); });
+}
+
 RedisUrl::RedisUrl(std::string_view text) {
   std::string_view rest = text;
-  for (const std::string_view scheme : {"redis://", "redis-cluster://"}) {
-    if (!rest.starts_with(scheme)) continue;
-    cluster = scheme == "redis-cluster://";
-    rest.remove_prefix(scheme.size());
+  for (const Scheme& scheme : kSchemes) {
+    if (!rest.starts_with(scheme.text)) continue;
+    tls = scheme.tls;
+    cluster = scheme.cluster;
+    rest.remove_prefix(scheme.text.size());
     break;
   }
   if (rest.size() == text.size()) fail("{}: not an address of the form redis://host:port/key", text);
@@ -66,6 +82,34 @@ RedisUrl::RedisUrl(std::string_view text) {
   std::string_view name = rest.substr(0, colon);
   if (bracket != 0) name = rest.substr(1, bracket - 1);
   if (!name.empty()) host = name;
+}
+
+std::string RedisUrl::shown() const {
+  const bool bare = host.find(':') != host.npos;  // an IPv6 address
+  return fmt::format("redis{}{}://{}{}{}:{}/{}", tls ? "s" : "", cluster ? "-cluster" : "", bare ? "[" : "", host,
+                     bare ? "]" : "", port, key);
+}
+
+void declare_redis(CLI::App& app, RedisAccess& access) {
+  constexpr const char* kGroup = "Redis";
+  app.add_option_function<std::string>(
+         "--timeout", [&access](const std::string& text) { access.timeout = parse_duration("--timeout", text); },
+         "Give up if the server is silent for this long; default: 30s")
+      ->type_name("TIME")
+      ->group(kGroup);
+  app.add_option("--tls-ca", access.tls.authorities,
+                 "rediss://: the certificates to trust, PEM; default: those of the system (or SSL_CERT_FILE)")
+      ->type_name("FILE")
+      ->group(kGroup);
+  auto* const certificate =
+      app.add_option("--tls-cert", access.tls.certificate, "rediss://: the certificate of this client, PEM")
+          ->type_name("FILE")
+          ->group(kGroup);
+  auto* const key = app.add_option("--tls-key", access.tls.key, "rediss://: the private key of that certificate, PEM")
+                        ->type_name("FILE")
+                        ->group(kGroup)
+                        ->needs(certificate);
+  certificate->needs(key);
 }
 
 std::uint32_t slot_of(std::string_view key) noexcept {
@@ -94,8 +138,9 @@ RedisCommand::RedisCommand(std::span<const std::string_view> words)
 
 // ------------------------------------------------------------------------------------------------------ connection
 
-RedisConnection::RedisConnection(const RedisUrl& who, const std::string& host, const std::string& port)
-    : name_(host + ":" + port) {
+RedisConnection::RedisConnection(const RedisUrl& who, const RedisAccess& access, const std::string& host,
+                                 const std::string& port)
+    : name_(host + ":" + port), timeout_(access.timeout) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -105,14 +150,26 @@ RedisConnection::RedisConnection(const RedisUrl& who, const std::string& host, c
   int error = 0;
   for (const addrinfo* one = found; one != nullptr && !socket_; one = one->ai_next) {
     socket_ = Descriptor(::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol));
+    const timeval timeout{.tv_sec = static_cast<time_t>(timeout_ / 1000),
+                          .tv_usec = static_cast<suseconds_t>(timeout_ % 1000 * 1000)};
+    for (const int which : {SO_SNDTIMEO, SO_RCVTIMEO})  // the first also bounds connect()
+      ::setsockopt(socket_.get(), SOL_SOCKET, which, &timeout, sizeof timeout);
     if (socket_ && ::connect(socket_.get(), one->ai_addr, one->ai_addrlen) == 0) break;
     error = errno;
     socket_.reset();
     check_interrupt();
   }
-  if (!socket_) lost(std::strerror(error));
+  if (!socket_) lost_by(error);
   const int yes = 1;
   ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+  if (who.tls) {
+    tls_ = std::make_unique<Tls>(access.tls, host, socket_.get());
+    while (!tls_->connect()) {
+      const int reason = errno;
+      check_interrupt();
+      if (reason != EINTR) lost_by(reason);
+    }
+  }
   if (who.password.empty()) return;
   put((who.user.empty() ? RedisCommand{"AUTH", who.password} : RedisCommand{"AUTH", who.user, who.password}).bytes);
   flush();
@@ -122,14 +179,24 @@ RedisConnection::RedisConnection(const RedisUrl& who, const std::string& host, c
   }
 }
 
-void RedisConnection::lost(const char* why) const { throw Lost(fmt::format("{}: {}", name_, why)); }
+void RedisConnection::lost(const std::string& why) const { throw Lost(fmt::format("{}: {}", name_, why)); }
+
+void RedisConnection::lost_by(int error) const {
+  if (error == EAGAIN || error == EWOULDBLOCK || error == EINPROGRESS)
+    lost(fmt::format("silent for {} (--timeout)", seconds_text(static_cast<double>(timeout_) / 1000)));
+  lost(error == EPROTO && tls_ != nullptr ? tls_->why() : std::strerror(error));
+}
 
 void RedisConnection::flush() {
   for (std::size_t sent = 0; sent < output_.size();) {
-    const ssize_t n = ::send(socket_.get(), output_.data() + sent, output_.size() - sent, MSG_NOSIGNAL);
-    if (n > 0) sent += static_cast<std::size_t>(n);
-    if (n <= 0 && errno != EINTR) lost(std::strerror(errno));
+    const char* const from = output_.data() + sent;
+    const std::size_t size = output_.size() - sent;
+    const ssize_t n = tls_ != nullptr ? tls_->send(from, size) : ::send(socket_.get(), from, size, MSG_NOSIGNAL);
+    const int error = errno;
     check_interrupt();
+    if (n > 0) sent += static_cast<std::size_t>(n);
+    if (n == 0) lost("closed the connection");
+    if (n < 0 && error != EINTR) lost_by(error);
   }
   output_.clear();
 }
@@ -142,11 +209,12 @@ void RedisConnection::more() {
   constexpr std::size_t kPiece = 1 << 16;
   const std::size_t before = input_.size();
   input_.resize(before + kPiece);
-  const ssize_t n = ::recv(socket_.get(), input_.data() + before, kPiece, 0);
+  char* const to = input_.data() + before;
+  const ssize_t n = tls_ != nullptr ? tls_->receive(to, kPiece) : ::recv(socket_.get(), to, kPiece, 0);
   const int error = errno;
   input_.resize(before + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
   check_interrupt();
-  if (n < 0 && error != EINTR) lost(std::strerror(error));
+  if (n < 0 && error != EINTR) lost_by(error);
   if (n == 0) lost("closed the connection");
 }
 
@@ -189,7 +257,8 @@ RedisReply RedisConnection::read(int depth) {
 
 // ---------------------------------------------------------------------------------------------------------- server
 
-Redis::Redis(RedisUrl url) : url_(std::move(url)), home_(kSlots, kUnknown) {
+Redis::Redis(RedisUrl url, RedisAccess access)
+    : url_(std::move(url)), access_(std::move(access)), home_(kSlots, kUnknown) {
   at(node_named(url_.host, url_.port));
   if (url_.cluster) discover();
 }
@@ -211,7 +280,7 @@ std::size_t Redis::node_in(const RedisReply& reply, std::size_t from) {
 
 RedisConnection& Redis::at(std::size_t node) {
   Node& n = nodes_[node];
-  if (n.connection == nullptr) n.connection = std::make_unique<RedisConnection>(url_, n.host, n.port);
+  if (n.connection == nullptr) n.connection = std::make_unique<RedisConnection>(url_, access_, n.host, n.port);
   return *n.connection;
 }
 

@@ -1,4 +1,4 @@
-// Enough of a Redis client for filters: RESP2 over TCP, pipelined, redirections of a cluster followed.
+// Enough of a Redis client for filters: RESP2 over TCP or TLS, pipelined, redirections of a cluster followed.
 #pragma once
 #include <array>
 #include <chrono>
@@ -13,16 +13,17 @@
 #include "command.h"
 #include "file/descriptor.h"
 #include "perhaps/hash.h"
+#include "tls.h"
 
 namespace perhaps::cli {
 
 inline std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
-inline constexpr std::string_view kRedisUrl = "redis://[[user]:password@]host[:port]/key";
-
-// redis://[[user]:password@]host[:port]/key, or redis-cluster://: every node is found from the one that is named.
+// redis://[[user]:password@]host[:port]/key; rediss:// is TLS. redis-cluster:// or rediss-cluster://: every node is
+// found from the one that is named.
 struct RedisUrl {
   bool cluster = false;
+  bool tls = false;
   std::string user;
   std::string password;
   std::string host = "127.0.0.1";
@@ -31,7 +32,16 @@ struct RedisUrl {
 
   RedisUrl() = default;
   explicit RedisUrl(std::string_view text);  // throws Failure
+  std::string shown() const;                 // without user and password
 };
+bool is_redis_url(std::string_view text) noexcept;
+
+// How a server is spoken to, by options.
+struct RedisAccess {
+  std::uint64_t timeout = 30'000;  // milliseconds without a byte from the server
+  TlsFiles tls;
+};
+void declare_redis(CLI::App& app, RedisAccess& access);  // --timeout, --tls-ca, --tls-cert, --tls-key
 
 struct RedisReply {
   char kind = 0;  // + - : $ *, or 0 for nil
@@ -62,7 +72,8 @@ class RedisConnection {
     using Failure::Failure;
   };
 
-  RedisConnection(const RedisUrl& who, const std::string& host, const std::string& port);  // throws Lost
+  // Throws Lost.
+  RedisConnection(const RedisUrl& who, const RedisAccess& access, const std::string& host, const std::string& port);
 
   // Sent with the next flush.
   void put(std::string_view bytes) { output_ += bytes; }
@@ -71,13 +82,16 @@ class RedisConnection {
   RedisReply read() { return read(0); }
 
  private:
-  [[noreturn]] void lost(const char* why) const;
+  [[noreturn]] void lost(const std::string& why) const;
+  [[noreturn]] void lost_by(int error) const;  // errno
   void more();
   std::string line();
   RedisReply read(int depth);
 
   std::string name_;
+  std::uint64_t timeout_;
   Descriptor socket_;
+  std::unique_ptr<Tls> tls_;
   std::string output_;
   std::string input_;
   std::size_t at_ = 0;
@@ -86,7 +100,7 @@ class RedisConnection {
 // The server, or the whole cluster, behind an address.
 class Redis {
  public:
-  explicit Redis(RedisUrl url);
+  Redis(RedisUrl url, RedisAccess access);
   const RedisUrl& url() const noexcept { return url_; }
 
   // Each command to the node of its key, all nodes at once; replies in the order of the commands. What a cluster
@@ -111,6 +125,7 @@ class Redis {
 
   static constexpr std::size_t kUnknown = SIZE_MAX;
   RedisUrl url_;
+  RedisAccess access_;
   std::vector<Node> nodes_;
   std::vector<std::size_t> home_;  // of every slot
 };

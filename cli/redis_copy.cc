@@ -8,14 +8,19 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <optional>
 #include <random>
+#include <utility>
 
 #include "any_file.h"
 #include "command.h"
 #include "filter_file.h"
 #include "interrupt.h"
+#include "json.h"
 #include "little_endian.h"
 #include "options.h"
 #include "perhaps/file/container.h"
@@ -33,13 +38,25 @@ struct PushOptions {
   std::string file;
   std::string url;
   std::uint64_t shards = 0;
+  RedisAccess access;
   bool replace = false;
+  bool json = false;
 };
 
 struct PullOptions {
   std::string url;
   std::string file;
+  RedisAccess access;
+  bool json = false;
 };
+
+// What was copied, in either direction.
+std::string json_of(const std::string& file, const std::string& key, std::string_view format, std::uint64_t bytes,
+                    std::optional<std::uint64_t> shards = {}, std::optional<std::uint64_t> here = {}) {
+  Json json;
+  json.add("file", file).add("key", key).add("format", format).add("bytes", bytes);
+  return json.add("shards", shards).add("shards_here", here).text() + "\n";
+}
 
 Bytes bytes_at(const std::string& text) { return bytes_of(std::string_view(text)); }
 
@@ -240,8 +257,10 @@ int push_shards(const PushOptions& options, Redis& redis, const Shards& shards) 
     format = pieces.format;
     load(redis, pieces, shard_key(name, shard.index), options.replace, progress);
   }
-  Out().write(fmt::format("{}: {} as {}, {} of {} shards, {} bytes\n", name, options.file, format, shards.here().size(),
-                          shards.count(), grouped(bytes)));
+  Out().write(options.json
+                  ? json_of(options.file, name, format, bytes, shards.count(), std::uint64_t{shards.here().size()})
+                  : fmt::format("{}: {} as {}, {} of {} shards, {} bytes\n", name, options.file, format,
+                                shards.here().size(), shards.count(), grouped(bytes)));
   return kYes;
 }
 
@@ -255,7 +274,7 @@ int push(const PushOptions& options) {
   }
   std::optional<Pieces> pieces;
   if (!shards) pieces.emplace(options.file, file.bytes());
-  Redis redis{RedisUrl(options.url)};
+  Redis redis(RedisUrl(options.url), options.access);
   if (shards) return push_shards(options, redis, *shards);
   const std::string& key = redis.url().key;
   if (const std::uint64_t said = shards_on(redis, key); said != 0) fail("{}: is in {} shards", key, said);
@@ -264,8 +283,9 @@ int push(const PushOptions& options) {
     Progress progress("pushing", pieces->size());
     load(redis, *pieces, key, options.replace, progress);
   }
-  Out().write(fmt::format("{}: {} as {}, {} bytes in {} pieces\n", key, options.file, pieces->format,
-                          grouped(pieces->size()), pieces->all.size()));
+  Out().write(options.json ? json_of(options.file, key, pieces->format, pieces->size())
+                           : fmt::format("{}: {} as {}, {} bytes in {} pieces\n", key, options.file, pieces->format,
+                                         grouped(pieces->size()), pieces->all.size()));
   return kYes;
 }
 
@@ -337,9 +357,15 @@ void pull_stream(Redis& redis, std::string_view format, const std::string& key, 
   if (!same) fail("{}: changed while it was read", key);
 }
 
-int pull_shards(const PullOptions& options, Redis& redis, std::uint64_t count, Progress& progress) {
+struct Pulled {
+  std::string_view format;
+  std::uint64_t bytes = 0;
+  std::optional<std::uint64_t> shards{};
+};
+
+Pulled pull_shards(Redis& redis, std::uint64_t count, const std::string& path, Progress& progress) {
   const std::string& name = redis.url().key;
-  ShardsWriter out = take(ShardsWriter::create(options.file, count, count));
+  ShardsWriter out = take(ShardsWriter::create(path, count, count));
   std::string_view format;
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::string key = shard_key(name, i);
@@ -351,38 +377,65 @@ int pull_shards(const PullOptions& options, Redis& redis, std::uint64_t count, P
   }
   const Saving saving;
   take(out.commit());
-  Out().write(
-      fmt::format("{}: {} as {}, {} shards, {} bytes\n", options.file, name, format, count, grouped(out.size())));
-  return kYes;
+  return {format, out.size(), count};
+}
+
+Pulled pull_to(Redis& redis, const std::string& path) {
+  const std::string& key = redis.url().key;
+  const std::string type = redis.must({"TYPE", key}).text;
+  const std::string_view format = format_of(type);
+  Progress progress("pulling", 0);
+  if (type == "perhapsLB") return {"line", pull_line(redis, key, path, progress)};
+  if (!format.empty()) {
+    FileWriter out = take(FileWriter::create(path));
+    pull_stream(redis, format, key, out, progress);
+    const Saving saving;
+    take(out.commit());
+    return {format, out.size()};
+  }
+  if (const std::uint64_t said = type == "none" ? shards_on(redis, key) : 0; said != 0)
+    return pull_shards(redis, said, path, progress);
+  fail("{}: {}", key, type == "none" ? "no such key" : fmt::format("of type {}: cannot be pulled", type));
 }
 
 int pull(const PullOptions& options) {
   check_output(options.file);
-  Redis redis{RedisUrl(options.url)};
+  Redis redis(RedisUrl(options.url), options.access);
+  const Pulled pulled = pull_to(redis, options.file);
   const std::string& key = redis.url().key;
-  const std::string type = redis.must({"TYPE", key}).text;
-  std::uint64_t bytes = 0;
-  std::string_view as = format_of(type);
-  Progress progress("pulling", 0);
-  if (type == "perhapsLB") {
-    bytes = pull_line(redis, key, options.file, progress);
-    as = "line";
-  } else if (!as.empty()) {
-    FileWriter out = take(FileWriter::create(options.file));
-    pull_stream(redis, as, key, out, progress);
-    const Saving saving;
-    take(out.commit());
-    bytes = out.size();
-  } else if (const std::uint64_t said = type == "none" ? shards_on(redis, key) : 0; said != 0) {
-    return pull_shards(options, redis, said, progress);
-  } else {
-    fail("{}: {}", key, type == "none" ? "no such key" : fmt::format("of type {}: cannot be pulled", type));
+  if (options.json) {
+    Out().write(json_of(options.file, key, pulled.format, pulled.bytes, pulled.shards, pulled.shards));
+    return kYes;
   }
-  Out().write(fmt::format("{}: {} as {}, {} bytes\n", options.file, key, as, grouped(bytes)));
+  Out().write(fmt::format("{}: {} as {}, {}{} bytes\n", options.file, key, pulled.format,
+                          pulled.shards ? fmt::format("{} shards, ", *pulled.shards) : "", grouped(pulled.bytes)));
   return kYes;
 }
 
 }  // namespace
+
+LocalCopy::LocalCopy(const std::string& name, const RedisAccess& access) : name_(name), path_(name) {
+  if (!is_redis_url(name)) return;
+  Redis redis(RedisUrl(name), access);
+  name_ = redis.url().shown();
+  folder_ = (std::filesystem::temp_directory_path() / "perhaps-").string() + std::string(6, 'X');  // mkdtemp's part
+  if (::mkdtemp(folder_.data()) == nullptr) {
+    const int error = errno;
+    fail("{}: {} (TMPDIR)", std::exchange(folder_, {}), std::strerror(error));
+  }
+  path_ = folder_ + "/filter";
+  try {
+    pull_to(redis, path_);
+  } catch (...) {
+    remove();
+    throw;
+  }
+}
+
+void LocalCopy::remove() noexcept {
+  std::error_code ignored;
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+}
 
 Command::Run push_command(CLI::App& app) {
   auto options = std::make_shared<PushOptions>();
@@ -390,20 +443,27 @@ Command::Run push_command(CLI::App& app) {
       ->type_name("FILE")
       ->required();
   app.add_option("url", options->url,
-                 "redis://[[user]:password@]host[:port]/key, or redis-cluster:// to find all nodes from one")
+                 "redis://[[user]:password@]host[:port]/key, rediss:// with TLS, or redis-cluster:// and "
+                 "rediss-cluster:// to find all nodes from one")
       ->type_name("URL")
       ->required();
   add_count(app, "--shards", options->shards, "N", "The file must be of N shards; default: as it says itself");
   app.add_flag("--replace", options->replace, "Take the place of keys that are there");
+  declare_redis(app, options->access);
+  declare_json(app, options->json);
   return [options] { return push(*options); };
 }
 
 Command::Run pull_command(CLI::App& app) {
   auto options = std::make_shared<PullOptions>();
-  app.add_option("url", options->url, "redis://[[user]:password@]host[:port]/key, or redis-cluster://")
+  app.add_option("url", options->url,
+                 "redis://[[user]:password@]host[:port]/key, rediss:// with TLS, or redis-cluster:// and "
+                 "rediss-cluster:// to find all nodes from one")
       ->type_name("URL")
       ->required();
   app.add_option("-o,--output", options->file, "The file to write")->type_name("FILE")->required();
+  declare_redis(app, options->access);
+  declare_json(app, options->json);
   return [options] { return pull(*options); };
 }
 

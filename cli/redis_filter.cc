@@ -32,7 +32,7 @@ std::string_view commands_of(std::string_view type) noexcept {
   return type == "MBbloomCF" ? "CF" : "";
 }
 
-RedisFilter::RedisFilter(const RedisUrl& url, std::uint64_t shards) : redis_(url) {
+RedisFilter::RedisFilter(const RedisUrl& url, const RedisAccess& access, std::uint64_t shards) : redis_(url, access) {
   const std::string& name = redis_.url().key;
   const std::uint64_t said = shards_on(redis_, name);
   if (shards != 0 && said != 0 && said != shards)

@@ -17,10 +17,28 @@ std::uint64_t shards_on(Redis& redis, const std::string& name);
 // Of a type as TYPE answers it: "BF", "CF", or "" if it is no filter.
 std::string_view commands_of(std::string_view type) noexcept;
 
+// A filter that a command reads as a file: the file itself, or a copy of the one at a Redis address, under TMPDIR for
+// as long as this lives.
+class LocalCopy {
+ public:
+  LocalCopy(const std::string& name, const RedisAccess& access);  // throws Failure
+  LocalCopy(const LocalCopy&) = delete;
+  ~LocalCopy() { remove(); }
+  const std::string& name() const noexcept { return name_; }  // for people: an address without its password
+  const std::string& path() const noexcept { return path_; }
+
+ private:
+  void remove() noexcept;
+
+  std::string name_;
+  std::string path_;
+  std::string folder_{};
+};
+
 class RedisFilter {
  public:
   // `shards` 0: as the server says. Throws Failure unless every key is there and holds a filter.
-  RedisFilter(const RedisUrl& url, std::uint64_t shards);
+  RedisFilter(const RedisUrl& url, const RedisAccess& access, std::uint64_t shards);
 
   // Bit i % 64 of answers[i / 64] belongs to keys[i]. All nodes at once. Throws Failure, also if a key has gone: a
   // server answers no for a filter that it does not have.

@@ -15,6 +15,7 @@
 #include "options.h"
 #include "print.h"
 #include "progress.h"
+#include "redis_filter.h"
 
 namespace perhaps::cli {
 namespace verify {
@@ -28,6 +29,7 @@ struct Options {
   std::uint64_t absent_seed = 1;
   OpenArgs open;
   FormatArgs format;
+  RedisAccess access;
   std::string certificate;
   std::string check;
   bool json = false;
@@ -138,7 +140,9 @@ struct Outcome {
 // Resolves options.keys to the recipe that the filter has.
 Outcome measure(Options& options) {
   check_stdin_once(options.keys.files, std::count(options.absent.files.begin(), options.absent.files.end(), "-"));
-  const AnyFile file(options.filter, options.open, options.format);  // before waiting for a pipe
+  const LocalCopy copy(options.filter, options.access);  // before waiting for a pipe
+  options.filter = copy.name();
+  const AnyFile file(copy.path(), options.open, options.format);
   options.keys.adopt(recipe_of(file.record(), options.filter), options.filter);
   check_key_format(options.keys);
   Keys keys(options.keys);
@@ -258,6 +262,9 @@ int check(Options& options) {
 
 // Throws Failure if the certificate would replace what it is about.
 void check_certificate(const Options& options) {
+  if (is_redis_url(options.filter))
+    fail("--certificate {}: speaks of files, and {} is none; pull it first", options.certificate,
+         RedisUrl(options.filter).shown());
   check_output(options.certificate);
   std::vector<std::string> files = {options.filter};
   files.insert(files.end(), options.keys.files.begin(), options.keys.files.end());
@@ -300,7 +307,8 @@ int run(Options& options) {
 
 Command::Run verify_command(CLI::App& app) {
   auto options = std::make_shared<verify::Options>();
-  app.add_option("filter", options->filter, "The filter file, of any format")->type_name("FILTER");
+  app.add_option("filter", options->filter, "The filter file, of any format, or a redis:// address")
+      ->type_name("FILTER");
   app.add_option("--keys", options->keys.files, "Keys that must be in the filter; - is standard input; may be repeated")
       ->type_name("FILE")
       ->allow_extra_args(false);
@@ -315,6 +323,7 @@ Command::Run verify_command(CLI::App& app) {
   declare_json(app, options->json);
   declare_open(app, options->open);
   declare_format(app, options->format);
+  declare_redis(app, options->access);
   declare_key_format(app, options->keys);
   declare_recipe(app, options->keys);
   app.add_option("--certificate", options->certificate,

@@ -2,6 +2,7 @@
 """Promises: perhaps push and perhaps pull carry filters between files and a server without a changed byte, a key
 appears only whole, and what cannot be done is said. Would notice: bytes that differ, a key left half, an exit code of
 0. copy_test.py FOLDER: where the programs are."""
+import json
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ import harness
 from harness import Server
 
 PROGRAMS = sys.argv.pop(1)
+PERHAPS = os.path.join(PROGRAMS, "perhaps")
 
 
 def table_of(path):
@@ -27,7 +29,7 @@ def table_of(path):
 
 
 def run(*words):
-    done = subprocess.run([os.path.join(PROGRAMS, "perhaps"), *words], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([PERHAPS, *words], capture_output=True, text=True, timeout=120)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -69,6 +71,132 @@ def test_push_and_pull():
             assert code == 2 and text, (words, code, text)
         assert not os.path.exists(back + "2") and client("EXISTS", "new") == 0
         assert run("push", "--help")[0] == 0 and run("pull", "--help")[0] == 0
+
+
+def make_filter(folder, *words):
+    """A file of 5000 keys item:0 .. and the file of keys."""
+    file, keys = os.path.join(folder, "filter"), os.path.join(folder, "keys")
+    write_keys(keys, (f"item:{i}" for i in range(5000)))
+    code, text = run("build", *words, "-o", file, keys)
+    assert code == 0, text
+    return file, keys
+
+
+def test_info_and_verify_by_address():
+    """Both read a filter of a server as they read a file, and leave no copy. Would notice: figures that differ from
+    those of the file, a password in the output, a file left behind."""
+    with Server() as server, tempfile.TemporaryDirectory() as folder:
+        server.client()("CONFIG", "SET", "requirepass", "open sesame")
+        address = f"redis://:open sesame@127.0.0.1:{server.port}"
+        for name, words in (("line", ()), ("bf", ("--format", "redisbloom-bf")),
+                            ("cf", ("--format", "redisbloom-cf")),
+                            ("shards", ("--format", "redisbloom-bf", "--shards", "3"))):
+            file, keys = make_filter(folder, *words)
+            assert run("push", file, f"{address}/{name}")[0] == 0
+            copies = os.path.join(folder, "copies")
+            os.makedirs(copies, exist_ok=True)
+            os.environ["TMPDIR"] = copies
+            try:
+                code, text = run("info", "--json", f"{address}/{name}")
+                assert code == 0, text
+                there = json.loads(text)
+                here = json.loads(run("info", "--json", file)[1])
+                assert there["file"] == f"redis://127.0.0.1:{server.port}/{name}", there
+                for field in ("family", "hash", "bits", "fill", "fpr"):
+                    assert there[field] == here[field], (name, field, there[field], here[field])
+                code, text = run("verify", f"{address}/{name}", "--keys", keys)
+                assert code == 0 and "5,000, none missing" in text and "sesame" not in text, text
+                write_keys(keys, ("item:0", *(f"never:{i}" for i in range(1000))))
+                code, text = run("verify", f"{address}/{name}", "--keys", keys)
+                assert code == 1 and "MISSING" in text, text
+                code, text = run("info", f"{address}/none")
+                assert code == 2 and "no such key" in text, text
+            finally:
+                del os.environ["TMPDIR"]
+            assert os.listdir(copies) == []
+
+
+def certificate(folder, name, subject, *more):
+    """FOLDER/NAME.pem and FOLDER/NAME.key, valid from now on."""
+    paths = [os.path.join(folder, name + end) for end in (".pem", ".key")]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-days", "2", "-out", paths[0], "-keyout", paths[1], "-subj", "/CN=" + subject, *more],
+                   check=True, capture_output=True)
+    return paths
+
+
+def test_tls():
+    """rediss:// speaks TLS, to a server whose certificate is trusted and of that host, and shows its own if asked.
+    Would notice: a connection without TLS, a certificate that is not checked."""
+    with tempfile.TemporaryDirectory() as folder:
+        pem, key = certificate(folder, "server", "localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1")
+        other, other_key = certificate(folder, "other", "elsewhere", "-addext", "subjectAltName=DNS:elsewhere")
+        both = os.path.join(folder, "both.pem")  # the server trusts clients of either
+        with open(both, "w") as out:
+            for path in (pem, other):
+                with open(path) as file:
+                    out.write(file.read())
+        file, keys = make_filter(folder)
+        back = os.path.join(folder, "back")
+
+        def options(port, cert, cert_key, clients):
+            return ("--tls-port", str(port), "--tls-cert-file", cert, "--tls-key-file", cert_key,
+                    "--tls-ca-cert-file", both, "--tls-auth-clients", clients)
+
+        port = harness.free_port()
+        with Server(*options(port, pem, key, "no")) as server:
+            for host in ("127.0.0.1", "localhost"):
+                url = f"rediss://{host}:{port}/{host}"
+                trust = ("--tls-ca", pem)
+                code, text = run("push", file, url)
+                assert code == 2 and "its certificate is refused: self-signed certificate" in text, text
+                code, text = run("push", *trust, file, url)
+                assert code == 0, text
+                code, text = run("pull", *trust, url, "-o", back)
+                assert code == 0 and table_of(file) == table_of(back), text
+                code, text = run("query", "-c", "--redis", url, *trust, keys)
+                assert (code, text) == (0, "5000\n"), text
+                code, text = run("info", *trust, url)
+                assert code == 0, text
+            code, text = run("push", "--tls-ca", keys, file, f"rediss://localhost:{port}/x")
+            assert code == 2 and f"--tls-ca {keys}: " in text, text
+            # A server that does not speak TLS, and one that speaks nothing else.
+            code, text = run("push", *trust, file, f"rediss://localhost:{server.port}/x", "--timeout", "300ms")
+            assert code == 2 and text, text
+            code, text = run("push", file, f"redis://localhost:{port}/x", "--timeout", "300ms")
+            assert code == 2 and text, text
+            assert server.client()("EXISTS", "x") == 0
+        port = harness.free_port()
+        with Server(*options(port, other, other_key, "yes")):
+            code, text = run("push", "--tls-ca", other, file, f"rediss://127.0.0.1:{port}/x")
+            assert code == 2 and "its certificate is refused: " in text and "mismatch" in text, text
+        port = harness.free_port()
+        with Server(*options(port, pem, key, "yes")):
+            url = f"rediss://localhost:{port}/x"
+            code, text = run("push", "--tls-ca", pem, file, url)
+            assert code == 2 and text, text
+            code, text = run("push", "--tls-ca", pem, "--tls-cert", other, "--tls-key", other_key, file, url)
+            assert code == 0, text
+
+
+def test_a_stopped_server_does_not_hang():
+    """A server that is silent for --timeout is an error that names it. Would notice: a wait without end."""
+    with Server() as server, tempfile.TemporaryDirectory() as folder:
+        file, keys = make_filter(folder)
+        address = f"redis://127.0.0.1:{server.port}"
+        assert run("push", file, f"{address}/x")[0] == 0
+        server.process.send_signal(signal.SIGSTOP)
+        try:
+            for words in (("push", file, f"{address}/y"), ("pull", f"{address}/x", "-o", os.path.join(folder, "z")),
+                          ("query", "--redis", f"{address}/x", keys), ("info", f"{address}/x"),
+                          ("verify", f"{address}/x", "--keys", keys)):
+                code, text = run(*words, "--timeout", "200ms")
+                assert code == 2 and f"127.0.0.1:{server.port}: silent for 0.20 s (--timeout)" in text, (words, text)
+        finally:
+            server.process.send_signal(signal.SIGCONT)
+        assert not os.path.exists(os.path.join(folder, "z"))
+        code, text = run("push", file, f"{address}/y", "--timeout", "never")
+        assert code == 2 and "--timeout never: must be a time" in text, text
 
 
 class Between:

@@ -120,7 +120,7 @@ def test_cluster():
         # The page's way to build and push one shard a job.
         page = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "doc", "redis.md")
         with open(page) as file:
-            command = re.search(r"^    (seq .* parallel '.*\n.*')$", file.read(), re.MULTILINE)[1]
+            command = re.search(r"^    (perhaps split .*\n *seq .* parallel '.*\n.*')$", file.read(), re.MULTILINE)[1]
         command = command.replace("redis-cluster://localhost:7000/seen", url + "-page").replace("keys.txt", "keys")
         path = PROGRAMS + ":" + os.environ["PATH"]
         done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder, capture_output=True,
