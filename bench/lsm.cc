@@ -191,6 +191,27 @@ constexpr std::string_view kExamples[] = {
     "perhaps bench lsm --keys 50k --lookups 20k",
     "perhaps bench lsm --engine leveldb --keys 50k --lookups 20k --svg way.svg",
 };
+constexpr JsonField kFields[] = {
+    {"engine", "string", ""},
+    {"keys", "integer", ""},
+    {"value", "integer", "bytes"},
+    {"lookups", "integer", ""},
+    {"absent", "number", "share of the lookups"},
+    {"cache", "integer", "bytes"},
+    {"settings[].filters", "string", ""},
+    {"settings[].filter_bytes", "integer", ""},
+    {"settings[].bits_per_key", "number", ""},
+    {"settings[].reads_absent", "number", "from files, for a lookup of an absent key"},
+    {"settings[].reads_mix", "number", ""},
+    {"settings[].fpr", "number", ""},
+    {"settings[].get_absent", "number", "per second"},
+    {"settings[].get_mix", "number", ""},
+    {"settings[].multiget_absent", "number?", "of RocksDB"},
+    {"settings[].build_seconds", "number", ""},
+    {"settings[].levels_absent", "array", "objects: skipped, in_vain and found, integers, on each level"},
+    {"settings[].levels_mix", "array", ""},
+};
+constexpr JsonShape kJson[] = {{"", JsonShape::object, kFields}};
 constexpr Command kCommands[] = {
     {"bench lsm", "what filters save in a real database",
      "Builds databases on disk with no filter, with the engine's own and with ours, and looks up keys that are there "
@@ -198,7 +219,7 @@ constexpr Command kCommands[] = {
      "absent key and for one of the mix, the false-positive rate, lookups per second (CPU time, "
      "the best of some rounds), and the time to build. A database takes some N * (VALUE + 30) bytes; there are nine of "
      "RocksDB and four of LevelDB.",
-     kExamples, &lsm_command},
+     kExamples, &lsm_command, kJson},
 };
 
 int run_lsm(int argc, char** argv) { return run_command(kCommands[0], argc, argv); }

@@ -34,6 +34,22 @@ T take(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return *std::move(result);
 }
 
+// What --json prints: the contract with programs, for the man page. A test compares it with what the commands print.
+struct JsonField {
+  std::string_view name;  // "levels[].keys": of each object of a list; "about.recipe": of an object
+  // string, integer, number, boolean, object, strings (an object of them), array; "or null"; "?" at the end: it may be
+  // missing
+  std::string_view type;
+  std::string_view text;  // what it is, where the name does not say it
+};
+struct JsonShape {
+  enum Form : std::uint8_t { object, array, lines };
+
+  std::string_view when;  // with which option; empty: without the others
+  Form form;
+  std::span<const JsonField> fields;
+};
+
 struct Command {
   using Run = std::function<int()>;
 
@@ -42,6 +58,7 @@ struct Command {
   std::string_view detail;                     // paragraphs for --help and the man page
   std::span<const std::string_view> examples;  // shell lines that run as they stand
   Run (*declare)(CLI::App&);                   // adds the options; what it returns runs the command
+  std::span<const JsonShape> json{};           // of --json
   bool hidden = false;                         // for packagers: works, but is not advertised
 };
 

@@ -66,23 +66,45 @@ std::vector<OptionText> options_of(const Command& command) {
   return result;
 }
 
+struct FieldText {
+  std::string name, type, text;
+};
+struct ShapeText {
+  std::string when, form;
+  std::vector<FieldText> fields;
+};
+
+std::string_view form_text(JsonShape::Form form) {
+  return form == JsonShape::object  ? "an object"
+         : form == JsonShape::array ? "an array of objects"
+                                    : "an object on each line";
+}
+
 // A command as the page and the completions show it.
 struct CommandText {
   std::string name;  // "sst"; "bench lsm" is a program behind a command
   std::string summary, detail;
   std::vector<OptionText> options;
   std::vector<std::string> examples;
+  std::vector<ShapeText> json;
 
   std::string first_word() const { return name.substr(0, name.find(' ')); }
   std::string second_word() const { return name.size() == first_word().size() ? "" : name.substr(name.find(' ') + 1); }
 };
 
 CommandText text_of(const Command& command) {
-  return {std::string(command.name),
-          std::string(command.summary),
-          std::string(command.detail),
-          options_of(command),
-          {command.examples.begin(), command.examples.end()}};
+  CommandText text{std::string(command.name),
+                   std::string(command.summary),
+                   std::string(command.detail),
+                   options_of(command),
+                   {command.examples.begin(), command.examples.end()},
+                   {}};
+  for (const JsonShape& shape : command.json) {
+    text.json.push_back({std::string(shape.when), std::string(form_text(shape.form)), {}});
+    for (const JsonField& field : shape.fields)
+      text.json.back().fields.push_back({std::string(field.name), std::string(field.type), std::string(field.text)});
+  }
+  return text;
 }
 
 // Back from the lines of description_of.
@@ -100,6 +122,10 @@ CommandText read_description(const std::string& path) {
       command.name = fields[1];
       command.summary = fields[2];
       command.detail = fields[3];
+    } else if (fields.size() == 3 && fields[0] == "json") {
+      command.json.push_back({fields[1], fields[2], {}});
+    } else if (fields.size() == 4 && fields[0] == "field" && !command.json.empty()) {
+      command.json.back().fields.push_back({fields[1], fields[2], fields[3]});
     } else if (fields.size() == 2 && fields[0] == "example") {
       command.examples.push_back(fields[1]);
     } else if (fields.size() == 7 && fields[0] == "option") {
@@ -198,6 +224,28 @@ std::string roff(std::string_view text) {
   return out;
 }
 
+// "number or null?" in words.
+std::string type_text(std::string type) {
+  const bool optional = type.ends_with('?');
+  if (optional) type.pop_back();
+  if (type == "strings") type = "object of strings";
+  return optional ? type + ", or missing" : type;
+}
+
+std::string man_json(const CommandText& command) {
+  std::string out;
+  for (const ShapeText& shape : command.json) {
+    const std::string_view where = command.name == "dedup" ? ", on standard error" : "";
+    out += fmt::format(".PP\n\\fB\\-\\-json\\fR{} prints {}{}:\n",
+                       shape.when.empty() ? "" : roff(fmt::format(" ({})", shape.when)), shape.form, where);
+    for (const FieldText& field : shape.fields) {
+      out += fmt::format(".br\n\\fB{}\\fR (\\fI{}\\fR){}\n", roff(field.name), type_text(field.type),
+                         field.text.empty() ? "" : ": " + roff(field.text));
+    }
+  }
+  return out;
+}
+
 std::string man_page(const std::vector<CommandText>& shown) {
   std::string out = fmt::format(
       ".TH PERHAPS 1 \"\" \"perhaps {}\" \"User Commands\"\n.SH NAME\nperhaps \\- approximate membership: could this "
@@ -213,7 +261,9 @@ std::string man_page(const std::vector<CommandText>& shown) {
       "set "
       "is ever missed.\n.PP\nSizes and counts may be written 1000000, 1e6, 1.5M (k, M, G, T: powers of 1000) or 64Mi "
       "(Ki, Mi, "
-      "Gi, Ti: powers of 1024). A command that is not listed here is looked for as a program\n.BI perhaps\\- "
+      "Gi, Ti: powers of 1024). With\n.B \\-\\-json\na command prints what is listed below it, for programs: names and "
+      "types of fields stay as they are, and later versions may add fields. A command that is not "
+      "listed here is looked for as a program\n.BI perhaps\\- "
       "COMMAND\nbeside "
       "this one, in libexec/perhaps, and in PATH.\n.SH COMMANDS\n";
   for (const CommandText& command : shown) {
@@ -232,6 +282,7 @@ std::string man_page(const std::vector<CommandText>& shown) {
                            o.value.empty() ? "" : " \\fI" + roff(o.shown()) + "\\fR", roff(o.text));
       }
     }
+    out += man_json(command);
     if (!command.examples.empty()) {
       out += ".PP\nExamples:\n.PP\n.nf\n";
       for (const auto& example : command.examples) out += ".RS\n" + roff(example) + "\n.RE\n";
@@ -239,8 +290,11 @@ std::string man_page(const std::vector<CommandText>& shown) {
     }
   }
   out +=
-      ".SH EXIT STATUS\n.TP\n.B 0\nDone; for\n.BR query :\nsome key was selected.\n.TP\n.B 1\n.BR query :\nno key was "
-      "selected;\n.BR verify :\na key is missing.\n.TP\n.B 2\nAn error; no file was changed.\n.TP\n.BR 130 , \" 143\"\n"
+      ".SH EXIT STATUS\n.TP\n.B 0\nDone; for\n.B query\nand\n.BR route :\nsome key was selected.\n.TP\n.B 1\n"
+      ".BR query :\nno key was selected;\n.BR route :\nno key is in any set;\n"
+      ".BR advise :\nno family can do all that is needed;\n.BR verify :\na key is missing;\n"
+      ".BR sst :\na filter denies a key of its table.\n"
+      ".TP\n.B 2\nAn error; no file was changed.\n.TP\n.BR 130 , \" 143\"\n"
       "Interrupted by Ctrl\\-C or SIGTERM; no file was changed.\n"
       ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf set, nothing is printed in bold, not even on a terminal.\n.TP\n.B "
       "PERHAPS_ISA\n"
@@ -443,6 +497,11 @@ std::string description_of(const Command& command) {
                        o.required ? "required" : "", o.many ? "many" : "");
   }
   for (const auto& example : command.examples) out += fmt::format("example\t{}\n", example);
+  for (const JsonShape& shape : command.json) {
+    out += fmt::format("json\t{}\t{}\n", shape.when, form_text(shape.form));
+    for (const JsonField& field : shape.fields)
+      out += fmt::format("field\t{}\t{}\t{}\n", field.name, field.type, field.text);
+  }
   return out;
 }
 

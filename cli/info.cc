@@ -200,7 +200,6 @@ class Report {
 
   // Files of no known format are only counted; damaged ones are reported.
   void add_folder(const std::string& folder) {
-    list_ = true;
     std::uint64_t others = 0;
     for (const std::string& path : files_below(folder)) {
       try {
@@ -222,7 +221,7 @@ class Report {
   }
 
   int end() {
-    if (options_.json) out_.write((objects_.size() == 1 && !list_ ? objects_[0] : Json::array(objects_)) + "\n");
+    if (options_.json) out_.write(Json::array(objects_) + "\n");
     return failed_ ? kError : kYes;
   }
 
@@ -230,7 +229,6 @@ class Report {
   const Options& options_;
   Out out_;
   std::vector<std::string> objects_;
-  bool list_ = false;
   bool printed_ = false;
   bool failed_ = false;
 };

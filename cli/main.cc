@@ -17,6 +17,7 @@
 #include "command.h"
 #include "interrupt.h"
 #include "print.h"
+#include "schema.h"
 
 namespace perhaps::cli {
 namespace {
@@ -132,7 +133,7 @@ constexpr Command kCommands[] = {
      "the first time to count; for a pipe, 8 bytes are kept for each key until the end. If many keys repeat, room is "
      "made for the distinct ones only. The file appears, or replaces "
      "the old one, only when it is whole.",
-     kBuild, &build_command},
+     kBuild, &build_command, kJsonBuild},
     {"query", "print the keys that are perhaps in a filter",
      "Prints the records whose key is perhaps in the filter, in their order and as they were written; with -v the ones "
      "that are certainly not in it. Keys are made by the recipe that is stored in the filter (fields, case, numbers); "
@@ -140,47 +141,47 @@ constexpr Command kCommands[] = {
      "error; a file that cannot be opened is an error, but the others are read. "
      "Binary records (--keys-as len32 or u64) are printed as they came. With --redis the filter is queried "
      "on the server; keys are split by node, and all nodes are queried at once.",
-     kQuery, &query_command},
+     kQuery, &query_command, kJsonQuery},
     {"add", "add keys to a filter file",
      "Writes a new file with the old keys and the new ones, which replaces the old file when it is whole. A second "
      "add to the same file waits for the first. A filter that is given many more keys than it was made for answers "
      "perhaps too often: add warns of that. A full cuckoo filter is left as it was; a quotient filter grows, and its "
      "rate with it.",
-     kAdd, &add_command},
+     kAdd, &add_command, kJsonAdd},
     {"remove", "take keys out of a filter file",
      "For counting, cuckoo and quotient filters. Remove only keys that were added: a key that was never added is "
      "mostly recognised as such, and then nothing is removed at all, unless --partial is given. With the probability "
      "of the filter's false-positive rate it looks present, and keys that share its place in the filter are lost "
      "instead.",
-     kRemove, &remove_command},
+     kRemove, &remove_command, kJsonRemove},
     {"info", "describe filter files",
      "Recognises our own files and those of other systems, and lists every filter inside. The false-positive rate is "
      "that of the system's own probing, measured if its formula promises a lower one; then both are shown. A folder "
      "stands for the filter files in and below it. A filter at a redis:// address is copied first, as by pull.",
-     kInfo, &info_command},
+     kInfo, &info_command, kJsonInfo},
     {"convert", "write a filter in the format of another system",
      "Only if nothing is lost: the two formats hash and place a key alike, or one contains the other. Otherwise it "
      "says why not, and which command makes the filter from its keys.",
-     kConvert, &convert_command},
+     kConvert, &convert_command, kJsonConvert},
     {"formats", "which systems' files are read and written",
      "With names: the parameters of those formats, their values, and the general option of build that means the same.",
-     kFormats, &formats_command},
+     kFormats, &formats_command, kJsonFormats},
     {"merge", "merge or intersect filters",
      "The filters must have the same family, size and hash: build them with the same --keys-expected. The union is "
      "exactly the filter of all the keys. The intersection holds every key that is in all of them, and answers perhaps "
      "somewhat more often than a filter made of those keys alone. Files of shards (build --shards) become one file.",
-     kMerge, &merge_command},
+     kMerge, &merge_command, kJsonMerge},
     {"fold", "halve a filter",
      "The result is exactly the filter that the same keys would have made at half the size, so its false-positive "
      "rate is higher. The number of lines, blocks or bits must be even: filters made with --max-bytes 64Mi, or "
      "another power of two, can be folded often.",
-     kFold, &fold_command},
+     kFold, &fold_command, kJsonFold},
     {"split", "share out keys among files, one for each shard of a build",
      "Reads keys once and writes N files of records as they came, so that each job of a build in shards reads its own "
      "keys only: file i has the records whose key is of shard i, by the hash of build --shard and --shards, in their "
      "order. Options that say how a key is made of a record are those of build, and each job needs them again. The "
      "files appear only when all of them are whole.",
-     kSplit, &split_command},
+     kSplit, &split_command, kJsonSplit},
     {"dedup", "print the lines of a stream that were not seen before",
      "Prints the records whose key was not seen before, in their order and as they were written, and a report on "
      "standard error. The memory is a small part of what a set of the lines would take. A false positive drops a line "
@@ -188,54 +189,54 @@ constexpr Command kCommands[] = {
      "--exact has none. With --seen the memory is a file, and the next run goes on from there. "
      "A window forgets: with --window N a line is dropped if it is among the last N lines, and may also be dropped if "
      "it is among the N/7 lines before those.",
-     kDedup, &dedup_command},
+     kDedup, &dedup_command, kJsonDedup},
     {"verify", "prove no key is missing, and measure the false-positive rate",
      "Queries every key of --keys: each must be answered perhaps. Then queries keys that are not in the filter: "
      "those of --absent, or random ones. A filter at a redis:// address is copied first, as by pull. With --certificate "
      "what was proved is written to a file; whoever has the files that it names, by their place relative to it, can "
      "prove it again with --check. Exit code: 1 if a key is missing or --check finds a difference, 2 on an error.",
-     kVerify, &verify_command},
+     kVerify, &verify_command, kJsonVerify},
     {"size", "how large would a filter be",
      "Of keys, rate, memory, bits per key and probes, some are given and the others follow: what the keys need at a "
      "rate, the rate that they reach in the memory, how many keys fit.",
-     kSize, &size_command},
+     kSize, &size_command, kJsonSize},
     {"advise", "which family for these keys: measure and rank them",
      "Builds a filter of each family from a sample of the keys, queries it, and ranks the families by the total cost "
      "of a lookup: its time, the work that a wrong perhaps causes, and the memory. The last line is the command to "
      "run. If --wrong-price, --memory-price and --lookups say what a wrong perhaps and the memory cost, the rate is "
      "chosen so that both together cost least. With --keys there need be no keys yet. Exit code: 1 if no family can do "
      "all of it, 2 on an error.",
-     kAdvise, &advise_command},
+     kAdvise, &advise_command, kJsonAdvise},
     {"route", "which of many sets may have a key",
      "Prints each key, a tab, and the names of the sets that may have it, with commas between them: which server, "
      "shard or file to query; with --json one object per key. One index of all sets answers at once, so their number "
      "hardly matters; they should be of similar size, because each takes the room of the largest. With --build, "
      "--add and --remove it changes the index instead. Exit code: 0 if any key was in a set, 1 if none, 2 on an "
      "error.",
-     kRoute, &route_command},
+     kRoute, &route_command, kJsonRoute},
     {"allocate", "spread a memory budget over the levels of an LSM tree",
      "How many bits per key the filters of each level should have, so that the lookup of an absent key wastes as few "
      "reads as the memory allows; beside it, the same number of bits per key on every level.",
-     kAllocate, &allocate_command},
+     kAllocate, &allocate_command, kJsonAllocate},
     {"push", "put a filter file into a Redis server",
      "Streams a filter into a key, with LOADCHUNK: of format redisbloom-bf or redisbloom-cf, or a line filter of ours, "
      "which becomes one of LAYOUT LINE (its keys must be bytes, not numbers: --keys-as u64 is hashed otherwise). The "
      "key appears, or is replaced, only when the filter is whole. A file of shards (build --shards) becomes the keys "
      "NAME:{0}, NAME:{1} and so on, spread over the nodes of a cluster, and NAME:shards says how many there are.",
-     kPush, &push_command},
+     kPush, &push_command, kJsonPush},
     {"pull", "get a filter out of a Redis server",
      "Streams the filter of a key into a file, with SCANDUMP: of format redisbloom-bf or redisbloom-cf, or a line "
      "filter of ours if it is of LAYOUT LINE and has not grown. If NAME:shards is there, all shards of NAME are one "
      "file. The file appears only when it is whole. Keys that are added meanwhile may or may not be in it.",
-     kPull, &pull_command},
+     kPull, &pull_command, kJsonPull},
     {"bench", "measure the families on this machine",
      "A quick look: the time to build a filter of each family and to look up absent keys, with the spread of the "
      "rounds. `perhaps bench hash` measures hashes by the length of the key, and their share of a whole lookup. "
      "`perhaps bench lsm` builds real databases instead, of RocksDB or LevelDB, and counts what filters save there; it "
      "has a --help of its own.",
-     kBench, &bench_command},
-    {"man", "print the man page", "", {}, &man_command, true},
-    {"completion", "print a shell's completions", "", {}, &completion_command, true},
+     kBench, &bench_command, kJsonBench},
+    {"man", "print the man page", "", {}, &man_command, {}, true},
+    {"completion", "print a shell's completions", "", {}, &completion_command, {}, true},
 };
 
 constexpr std::string_view kProgram = "perhaps-";

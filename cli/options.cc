@@ -164,7 +164,7 @@ CLI::Option* add_words(CLI::App& app, const std::string& name, std::string& valu
 }
 
 void declare_json(CLI::App& app, bool& json) {
-  app.add_flag("--json", json, "Print JSON, for programs");
+  app.add_flag("--json", json, "Print JSON, for programs; man perhaps lists its fields");
 }
 
 void declare_threads(CLI::App& app, std::uint32_t& threads) {

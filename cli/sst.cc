@@ -328,15 +328,10 @@ std::string json_of(const Table& table) {
   return json.raw("notes", Json::array(notes)).text();
 }
 
-std::string json_of(const std::vector<Table>& tables, const Total& total, bool verify) {
+std::string json_of(const std::vector<Table>& tables) {
   std::vector<std::string> objects;
   for (const Table& table : tables) objects.push_back(json_of(table));
-  Json sum;
-  sum.add("tables", std::uint64_t{tables.size()}).add("keys", total.keys).add("keys_estimated", total.estimated);
-  sum.add("filter_bytes", total.filter_bytes).add("file_bytes", total.file_bytes).add("share", total.share());
-  sum.add("wasted_reads", total.wasted);
-  if (verify) sum.add("keys_read", total.read).add("missing", total.missing).add("absent", total.absent);
-  return Json().raw("tables", Json::array(objects)).raw("total", sum.text()).text();
+  return Json::array(objects);
 }
 
 void print(const std::vector<Table>& tables, const Total& total, bool verify) {
@@ -393,7 +388,7 @@ int run(const Options& options) {
     }
   }
   if (options.json) {
-    Out().write(json_of(tables, total, options.verify) + "\n");
+    Out().write(json_of(tables) + "\n");
   } else if (!tables.empty()) {
     print(tables, total, options.verify);
   }
@@ -415,13 +410,32 @@ constexpr std::string_view kExamples[] = {
     "perhaps sst /var/lib/app/db",
     "perhaps sst --verify 000123.sst",
 };
+constexpr JsonField kFields[] = {
+    {"file", "string", "the table"},
+    {"engine", "string", "leveldb or rocksdb"},
+    {"filter", "string", "its kind, or none"},
+    {"holds", "string", "keys or prefixes"},
+    {"keys", "number or null", ""},
+    {"keys_estimated", "boolean", ""},
+    {"bits_per_key", "number or null", ""},
+    {"filter_bytes", "integer", ""},
+    {"file_bytes", "integer", ""},
+    {"share", "number", "of the file that is filter"},
+    {"fpr", "number", "predicted"},
+    {"keys_read", "integer?", "with --verify"},
+    {"missing", "integer?", "keys that the filter denies"},
+    {"absent", "integer?", "absent keys that were queried"},
+    {"fpr_measured", "number?", ""},
+    {"notes", "array", "strings"},
+};
+constexpr JsonShape kJson[] = {{"", JsonShape::array, kFields}};
 constexpr Command kCommands[] = {
     {"sst", "the filters of LevelDB and RocksDB tables",
      "Lists the tables of a database, or table files: the kind of filter, its bits per key, size, predicted "
      "false-positive rate, and share of the file. Keys of LevelDB tables are estimated (~), those of RocksDB are what "
      "the table says. --verify reads what the engine's own library shows: of RocksDB that is the newest version of "
      "each key, without deletions. Exit code: 1 if a filter denies a key that is in its table, 2 on an error.",
-     kExamples, &sst_command},
+     kExamples, &sst_command, kJson},
 };
 
 int run(int argc, char** argv) { return run_command(kCommands[0], argc, argv); }

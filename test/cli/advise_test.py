@@ -149,7 +149,7 @@ class Command(AdviseCase):
                               capture_output=True)
         self.assertEqual(done.returncode, 0, (advice["command"], done.stderr))
         best = advice["ranked"][0]
-        info = json.loads(self.text("info", "--json", shlex.split(advice["command"])[3]))
+        info = self.info(shlex.split(advice["command"])[3])
         self.assertEqual((info["family"], info["bytes"]), (best["family"], best["bytes"]), advice["command"])
         return shlex.split(advice["command"])
 

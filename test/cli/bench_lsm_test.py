@@ -2,12 +2,14 @@
 
     bench_lsm_test.py PERHAPS [unittest arguments]
 """
+import json
 import os
 import sys
 import unittest
 import xml.etree.ElementTree
 
-from cli_test import Case
+import schema
+from cli_test import PERHAPS, Case
 
 
 class BenchLsm(Case):
@@ -18,7 +20,9 @@ class BenchLsm(Case):
 
     def test_counts_for_both_engines(self):
         for engine, settings in (("rocksdb", 9), ("leveldb", 4)):
-            rows = self.json("bench", "lsm", "--engine", engine, *self.SMALL, "--svg", engine + ".svg")["settings"]
+            report = self.text("bench", "lsm", "--engine", engine, *self.SMALL, "--svg", engine + ".svg", "--json")
+            schema.check(self, report, schema.shapes_of([PERHAPS, "bench", "lsm"])[""], "bench lsm")
+            rows = json.loads(report)["settings"]
             self.assertEqual(len(rows), settings)
             none, own = rows[0], rows[1]
             self.assertEqual(none["filter_bytes"], 0)

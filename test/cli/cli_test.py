@@ -106,6 +106,11 @@ class Case(unittest.TestCase):
     def json(self, *args, stdin=b"", code=0):
         return json.loads(self.ok(*args, "--json", stdin=stdin, code=code))
 
+    def info(self, *args):
+        """Of one file; info prints a list, however many files are named."""
+        (one,) = self.json("info", *args)
+        return one
+
     def refused(self, *args, says, stdin=b""):
         """Exit code 2, a message that names the thing, nothing on standard output, and no new file."""
         before = sorted(os.listdir(self.folder))
@@ -153,7 +158,7 @@ class Build(Case):
             file.seek(len(lines(self.keys[:10])))
             subprocess.run([PERHAPS, "build", "-o", self.path("rest"), "-"], stdin=file, check=True,
                            capture_output=True)
-        self.assertEqual(json.loads(self.ok("info", "--json", "rest"))["keys"], 4990)
+        self.assertEqual(self.info("rest")["keys"], 4990)
 
     def test_literals(self):
         self.ok("build", "-o", "a", "-e", "one", "-e", "-two", "-e", "[x,y]", "-e", "")
@@ -192,7 +197,7 @@ class Build(Case):
         self.ok("build", "-o", "d", "--threads", "3", "--keys-as", "len32", self.write("l", len32(keys)))
         for name in "bcd":
             self.assertEqual(self.filter_in("a"), self.filter_in(name))
-        self.assertEqual(self.json("info", "a")["keys"], 150_000)
+        self.assertEqual(self.info("a")["keys"], 150_000)
         self.assertEqual(self.json("verify", "a", "--keys", "keys")["false_negatives"], 0)
 
     def test_agrees_with_the_library(self):
@@ -236,7 +241,7 @@ class Build(Case):
         self.assertEqual(self.read("a"), self.read("b"))
         self.assertEqual((a["keys"], b["keys"]), (5000, 5000))
         self.assertLess(a["fpr"], 0.001)
-        self.assertEqual(self.json("info", "a")["capacity"], 10_000)
+        self.assertEqual(self.info("a")["capacity"], 10_000)
         c = self.json("build", "-o", "c", "--max-bytes", "6250", "-", stdin=lines(self.keys))
         self.assertEqual((c["keys"], c["probes"]), (5000, 8))
         done = self.run_perhaps("build", "-o", "d", "--keys-expected", "100", "keys.txt")
@@ -261,7 +266,7 @@ class Build(Case):
         self.ok("build", "-o", "b", "--seed", "0x7", "keys.txt")
         self.assertEqual(self.read("a"), self.read("b"))
         self.assertNotEqual(self.filter_in("a"), self.want)
-        self.assertEqual(self.json("info", "a")["more"]["seed"], "7")
+        self.assertEqual(self.info("a")["more"]["seed"], "7")
         os.umask(0o077)
         self.write("secret", bytes(range(16)))
         self.write("hex", bytes(range(16)).hex().encode() + b"\n")
@@ -269,7 +274,7 @@ class Build(Case):
         self.ok("build", "-o", "k1", "--keyed", "secret", "keys.txt")
         self.ok("build", "-o", "k2", "--keyed", "hex", "keys.txt")
         self.assertEqual(self.read("k1"), self.read("k2"))
-        self.assertEqual(self.json("info", "--keyed", "secret", "k1")["hash"], "siphash-1-3")
+        self.assertEqual(self.info("--keyed", "secret", "k1")["hash"], "siphash-1-3")
         self.assertEqual(self.json("verify", "k1", "--keyed", "hex", "--keys", "keys.txt")["false_negatives"], 0)
         for command in [["query", "k1", "-e", "x"], ["info", "k1"], ["add", "k1", "-e", "x"],
                         ["verify", "k1", "--keys", "keys.txt"], ["merge", "-o", "m", "k1", "k1"],
@@ -455,7 +460,7 @@ class Refusals(Case):
         # Without verification, damage to the table is not noticed, but reads still stay inside the file.
         table = struct.unpack_from("<I", whole, 12)[0]
         self.write("bad", whole[:table] + bytes([whole[table] ^ 1]) + whole[table + 1 :])
-        self.assertEqual(self.json("info", "--no-verify", "bad")["checksum"], "not checked")
+        self.assertEqual(self.info("--no-verify", "bad")["checksum"], "not checked")
 
     def test_more_than_the_machine(self):
         for family in ["line", "classic"]:
@@ -710,7 +715,7 @@ class Families(Case):
                 self.assertEqual(self.ok("query", "f", "keys"), lines(self.keys))
                 v = self.json("verify", "f", "--keys", "keys")
                 self.assertEqual((v["false_negatives"], v["model_agrees"]), (0, True))
-                self.assertEqual(self.json("info", "f")["family"], d["family"])
+                self.assertEqual(self.info("f")["family"], d["family"])
                 # The same keys from a pipe.
                 pipe = [] if family != "window" else ["--keys-expected", "3000"]
                 self.ok("build", "-o", "g", "--filter", family, "--fpr", "0.001", *pipe, stdin=lines(self.keys))
@@ -720,7 +725,7 @@ class Families(Case):
         for family in able(lambda about: about["remove"] or not about["add"]):
             self.ok("build", "-o", "f", "--filter", family, "keys")
             self.ok("build", "-o", "g", "--filter", family, *["keys"] * 20)
-            f, g = self.json("info", "f"), self.json("info", "g")
+            f, g = self.info("f"), self.info("g")
             self.assertEqual((f["bytes"], f["fpr"]), (g["bytes"], g["fpr"]), family)
 
     def test_remove(self):
@@ -749,7 +754,7 @@ class Families(Case):
                 with self.subTest((family, guards)):
                     option = ["--guard-bits", str(guards)] if guards else []
                     self.ok("build", "-o", "f", "--filter", family, "--fpr", "0.02", *option, "keys")
-                    d = self.json("info", "f")
+                    d = self.info("f")
                     self.assertLessEqual(d["wrong_remove"], 0.02 / 2**guards * 1.01)
                     self.assertFalse(d["needs_rebuild"])
                     done = self.run_perhaps("remove", "--partial", "f", "strangers", "--json")
@@ -774,18 +779,18 @@ class Families(Case):
 
     def test_scalable_says_its_limit(self):
         self.ok("build", "-o", "f", "--filter", "scalable", "--fpr", "2e-8", "keys")
-        self.assertEqual(self.json("info", "f")["more"]["fpr limit"], "2e-08")
+        self.assertEqual(self.info("f")["more"]["fpr limit"], "2e-08")
 
     def test_no_keys(self):
         self.write("none", b"")
         for family in FAMILIES:
             self.ok("build", "-o", "f", "--filter", family, "--allow-empty", "none")
-            self.assertEqual(self.json("info", "f")["keys"], 0, family)
+            self.assertEqual(self.info("f")["keys"], 0, family)
             self.ok("build", "-o", "f", "--filter", family, "keys")
             self.ok("build", "-o", "g", "--filter", family, "none", "keys", "none")
             self.assertEqual(self.read("f"), self.read("g"), family)
         self.ok("build", "-o", "f", "/proc/self/status")  # has no size either
-        self.assertGreater(self.json("info", "f")["keys"], 10)
+        self.assertGreater(self.info("f")["keys"], 10)
 
     def test_add(self):
         for family in able(lambda about: about["add"]):
@@ -805,10 +810,10 @@ class Families(Case):
     def test_quotient_grows(self):
         """A full quotient filter grows for more keys and says so; its rate grows with them."""
         self.ok("build", "-o", "f", "--filter", "quotient", "keys")
-        before = self.json("info", "f")
+        before = self.info("f")
         self.assertIn(b"it has grown, for ", self.ok("add", "f", "more"))
         self.assertEqual(self.ok("query", "f", "keys", "more"), lines(self.keys + self.more))
-        after = self.json("info", "f")
+        after = self.info("f")
         self.assertGreaterEqual(after["capacity"], after["keys"])
         self.assertGreater(after["fpr"], before["fpr"])
         self.assertLessEqual(after["fpr"], after["fpr_at_capacity"])
@@ -832,7 +837,7 @@ class Families(Case):
                 self.ok("merge", "-o", "c", "a", "b")
                 self.assertEqual(self.ok("query", "c", "keys", "more"), lines(self.keys + self.more))
                 if family == "quotient":  # it has grown: its present capacity
-                    d = self.json("info", "c")
+                    d = self.info("c")
                     self.assertGreaterEqual(d["capacity"], 6000)
                     self.assertLessEqual(d["fpr"], d["fpr_at_capacity"])
         self.ok("build", "-o", "a", "--filter", "cuckoo", "keys")
@@ -900,7 +905,7 @@ class Add(Case):
                 first.stdin.close()
                 self.assertEqual((first.wait(timeout=60), second.wait(timeout=60)), (0, 0))
         self.assertEqual(self.ok("query", "f", "-e", "first", "-e", "second"), b"first\nsecond\n")
-        self.assertEqual(self.json("info", "f")["keys"], 201_001)
+        self.assertEqual(self.info("f")["keys"], 201_001)
 
     def test_read_only(self):
         """A read-only file is not replaced. Root may write to every file, so root changes to another user."""
@@ -920,7 +925,7 @@ class Add(Case):
         self.ok("add", "link", "new")
         self.assertTrue(os.path.islink(self.path("link")))
         self.assertEqual(os.stat(self.path("f")).st_mode & 0o777, 0o640)
-        self.assertEqual(self.json("info", "f")["keys"], 1500)
+        self.assertEqual(self.info("f")["keys"], 1500)
 
 
 class Combine(Case):
@@ -953,7 +958,7 @@ class Combine(Case):
         self.write("both", lines(b"%d" % i for i in range(2000, 3000)))
         self.assertEqual(self.json("verify", "i", "--keys", "both")["false_negatives"], 0)
         self.assertEqual(d["keys"], round(d["keys_distinct"]))
-        self.assertLess(d["fill"], self.json("info", "fa")["fill"])
+        self.assertLess(d["fill"], self.info("fa")["fill"])
 
     def test_figures_of_full_filters(self):
         """A full filter says nothing about its keys (the estimate is infinite), but there are at most as many as were
@@ -961,11 +966,11 @@ class Combine(Case):
         for name, count in [("x", 5000), ("y", 4000)]:
             keys = lines(b"%d" % i for i in range(count))
             self.ok("build", "-o", name, "--keys-expected", "10", "--max-bytes", "64", "-", stdin=keys)
-        self.assertEqual(self.json("info", "x")["fill"], 1)
+        self.assertEqual(self.info("x")["fill"], 1)
         self.assertIn("5,000, about 5,000 distinct", self.ok("info", "x").decode())
         text = self.ok("merge", "--intersect", "-o", "i", "x", "y").decode()
         self.assertIn("about 4,000 distinct keys", text)
-        self.assertEqual(self.json("info", "i")["keys"], 4000)
+        self.assertEqual(self.info("i")["keys"], 4000)
         self.assertEqual(self.json("merge", "-o", "u", "x", "y")["keys_distinct"], 9000)
         for i in range(1, 40):  # estimates of small filters are sometimes off by one
             d = self.json("build", "-o", "z", "--max-bytes", "64", "-", stdin=lines(b"%d" % j for j in range(i)))
@@ -975,7 +980,7 @@ class Combine(Case):
         self.ok("fold", "-o", "half", "fa")
         self.ok("build", "-o", "want", "--keys-expected", "3000", "--max-bytes", "4Ki", "a")
         self.assertEqual(self.filter_in("half")[2], self.filter_in("want")[2])
-        self.assertEqual(self.json("info", "half")["capacity"], 3000)
+        self.assertEqual(self.info("half")["capacity"], 3000)
         d = self.json("fold", "-o", "eighth", "--times", "3", "fa")
         self.assertEqual(d["bytes"], 1024)
         self.assertEqual(self.json("verify", "eighth", "--keys", "a")["false_negatives"], 0)
@@ -1050,7 +1055,7 @@ class Info(Case):
         self.write("keys", lines(b"%d" % i for i in range(1000)))
         for family in ["line", "block", "classic"]:
             self.ok("build", "-o", family, "--filter", family, "--keys-expected", "2000", "keys")
-            d = self.json("info", family)
+            d = self.info(family)
             for name in self.FIELDS:
                 self.assertIn(name, d)
             self.assertEqual((d["format"], d["family"], d["keys"], d["capacity"], d["checksum"]),

@@ -10,6 +10,7 @@ import sys
 import unittest
 
 import cli_test
+import schema
 from cli_test import Case, lines
 
 
@@ -90,6 +91,71 @@ class Messages(Case):
             process.stdout.read()
             self.assertEqual(process.wait(), 2)
             self.assertIn(self.path("long").encode() + b" became shorter", process.stderr.read())
+
+
+class Schema(Case):
+    """What --json prints has the fields, types and form that the man page lists, for every command that has --json.
+    Would notice: a field that is renamed, missing or undocumented, a number that became text, a list that is an object
+    if there is one file, a command that nobody described."""
+
+    # (when, command line): each shape of each command.
+    CALLS = [
+        ("", "build -o f keys"), ("", "build --filter fuse -o fuse keys"), ("", "build --allow-empty -o none empty"),
+        ("--format", "build --format guava -o g keys"),
+        ("--format", "build --format redisbloom-bf --shards 2 -o shards keys"),
+        ("", "query f -e 5 keys"), ("", "query -v f absent"), ("-c", "query -c f keys"), ("-c", "query -c f keys keys"),
+        ("", "add f -e x"), ("", "build --filter cuckoo -o c keys"), ("", "remove c -e 5"),
+        ("", "info f"), ("", "info c g shards none"), ("", "info fuse g"),
+        ("", "convert --to fuse8 --set packed=true -o packed fuse8"),
+        ("", "formats"), ("", "formats guava"),
+        ("", "merge -o m f f"), ("", "merge --intersect -o m f f"), ("files of shards", "merge -o s shards"),
+        ("", "fold -o half even"), ("", "split --shards 2 -o part.%d keys"),
+        ("", "dedup keys"), ("", "dedup --window 10 keys"), ("", "dedup --exact keys"), ("", "dedup --seen seen keys"),
+        ("--ngrams", "dedup --json-lines --field text --ngrams 3 --keys-expected 100 documents"),
+        ("", "verify f --keys keys"), ("", "size --keys 1e6"), ("", "size --keys 1e6 --max-bytes 1M"),
+        ("", "advise keys --needs delete"),
+        ("--build, --add or --remove", "route --build sets old=keys new=absent"), ("", "route sets keys"),
+        ("--build, --add or --remove", "route --remove sets old"),
+        ("", "allocate --keys 1e9 --budget 1G"), ("", "bench --keys 10k"),
+    ]
+    ELSEWHERE = {"push", "pull"}  # with a server: test/redis/copy_test.py
+
+    def test_every_command(self):
+        self.write("keys", lines(b"%d" % i for i in range(1000)))
+        self.write("absent", lines(b"a%d" % i for i in range(100)))
+        self.write("empty", b"")
+        self.write("documents", b'{"text": "one two three four"}\n' * 2)
+        self.ok("build", "--format", "fuse8", "-o", "fuse8", "keys")
+        self.ok("build", "--max-bytes", "64Ki", "-o", "even", "keys")
+        seen = set()
+        for when, line in self.CALLS:
+            command, *args = line.split()
+            with self.subTest(line):
+                shapes = schema.shapes_of([cli_test.PERHAPS, command])
+                done = self.run_perhaps(command, *args, "--json")
+                self.assertIn(done.returncode, (0, 1), done.stderr)
+                # The lines that are kept are on standard output.
+                output = done.stderr.splitlines()[-1] if command == "dedup" else done.stdout
+                schema.check(self, output, shapes[when], line)
+                seen.add((command, when))
+        page = self.text("man")
+        for command in re.findall(r"^  (\w+) ", self.text("--help").split("Programs beside")[0], re.MULTILINE):
+            if command == "perhaps":
+                continue
+            shapes = schema.shapes_of([cli_test.PERHAPS, command])
+            self.assertIn("--json", self.text(command, "--help"), command)
+            self.assertNotEqual(shapes, {}, command)
+            if command not in self.ELSEWHERE:
+                self.assertEqual({w for c, w in seen if c == command}, set(shapes), command)
+            for _, fields in shapes.values():
+                for name in fields:
+                    self.assertIn(f"\\fB{name}\\fR (\\fI", page, command)
+
+    def test_exit_status_one_is_documented(self):
+        status = self.text("man").split(".SH EXIT STATUS")[1].split(".SH")[0]
+        one = status.split(".B 1\n")[1].split(".B 2\n")[0]
+        for command in ["query", "route", "advise", "verify", "sst"]:
+            self.assertRegex(one, r"\.BR %s :\n" % command)
 
 
 if __name__ == "__main__":

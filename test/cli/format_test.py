@@ -55,7 +55,7 @@ class EveryFormat(FormatCase):
                 d = self.json("verify", *how, "--keys", "keys.txt", "--absent-count", "100k")
                 self.assertEqual((d["keys"], d["false_negatives"]), (2000, 0))
                 self.assertTrue(d["model_agrees"], d)
-                d = self.json("info", *how)
+                d = self.info(*how)
                 self.assertEqual((d["format"], d["system"]), (name, codec["summary"]))
                 self.assertGreater(d["fpr"], 0)
                 self.assertLess(d["fpr"], 0.5 if name == "leveldb-filterblock" else 0.2)  # all windows at once
@@ -91,7 +91,7 @@ class EveryFormat(FormatCase):
                 self.build(name)
                 done = self.run_perhaps("info", "--json", name)
                 if done.returncode == 0:
-                    self.assertEqual(json.loads(done.stdout)["format"], name)
+                    self.assertEqual(json.loads(done.stdout)[0]["format"], name)
                 else:
                     self.assertEqual(done.returncode, 2)
                     self.assertRegex(done.stderr.decode(),
@@ -162,7 +162,7 @@ class Reports(FormatCase):
     def test_the_same_fields(self):
         self.ok("build", "-o", "own", "--filter", "classic", "keys.txt")
         self.build("lab")
-        own, lab = self.json("info", "own"), self.json("info", "--format", "lab", "lab")
+        own, lab = self.info("own"), self.info("--format", "lab", "lab")
         self.assertEqual(set(own) - {"checksum", "about"}, set(lab) - {"system"})
         self.assertEqual(len(own["entries"]), 1)
         for field in ["family", "hash", "bits", "probes", "fill", "fpr", "keys_distinct"]:
@@ -194,11 +194,11 @@ class Reports(FormatCase):
     def test_look_alikes(self):
         self.write("twin", struct.pack("<IQ", 3, 64) + bytes(8))
         self.refused("info", "twin", says=["twin: could be ", "lab", "nori", "--format"])
-        self.assertEqual(self.json("info", "--format", "nori", "twin")["format"], "nori")
+        self.assertEqual(self.info("--format", "nori", "twin")["format"], "nori")
 
     def test_trailing_data_is_noted(self):
         self.write("long", struct.pack("<IQ", 3, 64) + bytes(8) + b"more")
-        self.assertIn("4 bytes after", " ".join(self.json("info", "--format", "nori", "long")["notes"]))
+        self.assertIn("4 bytes after", " ".join(self.info("--format", "nori", "long")["notes"]))
         self.assertIn("note       4 bytes after", self.ok("info", "--format", "nori", "long").decode())
 
     def test_packed(self):
@@ -208,7 +208,7 @@ class Reports(FormatCase):
         self.write("lab.gz", packed)
         self.write("cut.gz", packed[:-20])
         self.assertEqual(self.ok("query", "--format", "lab", "lab.gz", "keys.txt"), lines(self.keys))
-        self.assertIn("gzip", " ".join(self.json("info", "lab.gz")["notes"]))
+        self.assertIn("gzip", " ".join(self.info("lab.gz")["notes"]))
         self.refused("info", "cut.gz", says="cut.gz: no known filter format")
 
     def test_folders(self):
@@ -269,7 +269,7 @@ class Convert(FormatCase):
             path = os.path.join(GOLDEN, "parquet", name)
             if not name.endswith(".parquet"):
                 continue
-            entries = self.json("info", path)["entries"]
+            entries = self.info(path)["entries"]
             for i, entry in enumerate(entries[:3]):
                 self.ok("convert", "--to", "parquet", "--entry", str(i), "-o", "one", path)
                 with open(path, "rb") as file:
@@ -344,7 +344,7 @@ class Goldens(Case):
                     done = self.run_perhaps("info", "--json", os.path.join(folder, name))
                     self.assertIn(done.returncode, (0, 2), (name, done.stderr))
                     if done.returncode == 0:
-                        self.assertTrue(json.loads(done.stdout)["entries"] is not None)
+                        self.assertTrue(json.loads(done.stdout)[0]["entries"] is not None)
                     else:
                         self.assertIn(name + ": ", done.stderr.decode())
 

@@ -114,7 +114,7 @@ class WrongWays(Case):
             self.ok("build", "-o", name, "--keys-expected", "9", *recipe, stdin=b"X\n")
         self.refused("merge", "-o", "m", "a", "b", says=["a and b", "'lines' and 'lines lower'", "--recipe given"])
         self.ok("merge", "-o", "m", "b", "c")  # fields are of the input
-        self.assertEqual(self.json("info", "m")["about"]["recipe"], "lines lower")
+        self.assertEqual(self.info("m")["about"]["recipe"], "lines lower")
         self.ok("merge", "-o", "m", "--recipe", "given", "a", "b")
 
     def test_11_digests(self):
@@ -150,7 +150,7 @@ class About(Case):
         self.addCleanup(os.environ.update, {"SOURCE_DATE_EPOCH": "0"})
         self.write("keys", b"id,mail\n1,A@x\n")
         self.ok("build", "-o", "f", "--csv", "--field", "mail", "--lower", "--note", "list of Monday", "keys")
-        d = self.json("info", "f")["about"]
+        d = self.info("f")["about"]
         version = self.text("--version").strip()
         self.assertEqual((d["recipe"], d["note"], d["created"], d["tool"]),
                          ("csv field=mail lower", "list of Monday", "1970-01-02T00:00:00Z", version))
@@ -158,12 +158,12 @@ class About(Case):
         for part in ["recipe     csv field=mail lower", "note       list of Monday", "created    1970-01-02T00:00:00Z"]:
             self.assertIn(part, text)
         self.ok("add", "f", "-e", "b@x")
-        self.assertEqual(self.json("info", "f")["about"]["note"], "list of Monday")
+        self.assertEqual(self.info("f")["about"]["note"], "list of Monday")
         self.ok("build", "-o", "large", "--max-bytes", "8Ki", "--lower", "--note", "x", "-e", "b@x")
         self.ok("fold", "-o", "half", "large")
-        self.assertEqual(self.json("info", "half")["about"], self.json("info", "large")["about"])
+        self.assertEqual(self.info("half")["about"], self.info("large")["about"])
         self.ok("build", "--on-disk", "-o", "g", "--csv", "--field", "mail", "--lower", "keys")
-        self.assertEqual(self.json("info", "g")["about"]["recipe"], "csv field=mail lower")
+        self.assertEqual(self.info("g")["about"]["recipe"], "csv field=mail lower")
         before = self.read("g")
         self.ok("build", "-o", "g", "--csv", "--field", "mail", "--lower", "keys")
         self.assertEqual(self.read("g"), before)
@@ -171,7 +171,7 @@ class About(Case):
 
     def test_none(self):
         self.ok("build", "--format", "guava", "-o", "f", stdin=b"a\n")
-        self.assertNotIn("about", self.json("info", "f"))
+        self.assertNotIn("about", self.info("f"))
         self.assertIn("this format stores none", self.text("info", "f"))
         self.ok("query", "f", "--lower", "-e", "A")
 
@@ -186,7 +186,7 @@ class Packed(Case):
     def test_packed(self):
         text = lines(b"key %d" % i for i in range(50_000))
         self.ok("build", "-o", "want", stdin=text)
-        want = self.json("info", "want")
+        want = self.info("want")
         packers = {"xz": lzma.compress, "bz2": bz2.compress, "lz4": self.lz4}
         for name, pack in packers.items():
             with self.subTest(name):
@@ -196,7 +196,7 @@ class Packed(Case):
                     self.write("keys." + name, data)
                     for args, stdin in [(["keys." + name], b""), ([], data)]:
                         self.ok("build", "-o", "got", *args, stdin=stdin)
-                        got = self.json("info", "got")
+                        got = self.info("got")
                         self.assertEqual((got["keys"], got["fill"]), (want["keys"], want["fill"]))
                 word = {"bz2": "bzip2"}.get(name, name)
                 self.refused("build", "-o", "x", "-", stdin=packed[: len(packed) // 2],
@@ -206,7 +206,7 @@ class Packed(Case):
                     bad[i] ^= 0x55
                 self.refused("build", "-o", "x", "-", stdin=bytes(bad), says="%s data" % word)
                 self.ok("build", "--allow-empty", "-o", "none", "-", stdin=pack(b""))
-                self.assertEqual(self.json("info", "none")["keys"], 0)
+                self.assertEqual(self.info("none")["keys"], 0)
 
     def test_text_that_begins_alike(self):
         """Short lines are not waited for, and are not taken for packed data."""

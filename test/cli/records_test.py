@@ -215,7 +215,7 @@ class Fields(Records):
             self.assertIn(b"2 records have no field 2 and were skipped", done.stderr)
             self.assertEqual(done.stderr.count(b"skipped"), 1)
             self.assertEqual(self.json("build", "-o", "g", *args, "--missing", "empty", *how, stdin=stdin)["keys"], 5)
-        self.assertEqual(self.json("info", "f")["capacity"], 3)
+        self.assertEqual(self.info("f")["capacity"], 3)
         self.ok("query", "-q", "g", "-e", "")
         # What lacks the field is neither answered nor printed, and does not move the numbers of the others.
         self.ok("build", "-o", "h", *EXACT, "-e", "1", "-e", "3", "-e", "")

@@ -101,7 +101,7 @@ class Shards(ShardCase):
         args = ("--format", "redisbloom-bf", "--shards", "4", "--keys-expected", "40000")
         self.assertEqual(self.json("build", *args, "-o", "s", "keys")["keys"], 5000)
         # Room for n / N keys and 4 standard deviations each.
-        self.assertEqual(self.json("info", "s")["capacity"], 4 * (10000 + 400))
+        self.assertEqual(self.info("s")["capacity"], 4 * (10000 + 400))
 
     def test_refusals(self):
         self.refused("build", "--format", "redisbloom-bf", "--shards", "64", "-o", "x", "-e", "one", says="has no keys")

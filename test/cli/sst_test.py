@@ -13,6 +13,8 @@ import sys
 import tempfile
 import unittest
 
+import schema
+
 PERHAPS = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
 PEER = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ""
 KEYS = 20000
@@ -37,7 +39,9 @@ class Case(unittest.TestCase):
         return done.stdout.decode()
 
     def json(self, *args, code=0):
-        return json.loads(self.ok("--json", *args, code=code))
+        output = self.ok("--json", *args, code=code)
+        schema.check(self, output, schema.shapes_of([PERHAPS, "sst"])[""], "sst")
+        return json.loads(output)
 
     def refused(self, *args, says):
         done = self.run_sst(*args)
@@ -48,8 +52,8 @@ class Case(unittest.TestCase):
 class Reports(Case):
     def check(self, engine, filter_kind, name, fpr):
         report = self.json("--verify", self.database(engine, filter_kind))
-        self.assertEqual(sum(t["keys_read"] for t in report["tables"]), KEYS)
-        for table in report["tables"]:
+        self.assertEqual(sum(t["keys_read"] for t in report), KEYS)
+        for table in report:
             self.assertEqual(table["engine"], engine)
             self.assertIn(name, table["filter"])
             self.assertEqual(table["missing"], 0)
@@ -63,39 +67,35 @@ class Reports(Case):
             self.assertGreater(measured, min(fpr) - spread)
             self.assertLess(measured, max(fpr) + spread)
             self.assertLess(abs(measured - table["fpr"]), 0.1 * table["fpr"] + 2 * spread)
-        total = report["total"]
-        self.assertEqual(total["tables"], len(report["tables"]))
-        self.assertEqual(total["filter_bytes"], sum(t["filter_bytes"] for t in report["tables"]))
-        self.assertEqual((total["keys_read"], total["missing"]), (KEYS, 0))
         return report
 
     def test_leveldb(self):
         report = self.check("leveldb", "bloom", "bloom, ", (0.008, 0.014))
-        self.assertTrue(all(t["keys_estimated"] for t in report["tables"]))
-        for table in report["tables"]:
+        self.assertTrue(all(t["keys_estimated"] for t in report))
+        for table in report:
             self.assertLess(abs(table["keys"] - table["keys_read"]), 0.02 * table["keys_read"])
 
     def test_rocksdb(self):
         report = self.check("rocksdb", "bloom", "fastlocal, full", (0.008, 0.011))
-        self.assertEqual(len(report["tables"]), 2)
-        self.assertEqual(sum(t["keys"] for t in report["tables"]), KEYS)
-        self.assertAlmostEqual(report["tables"][0]["bits_per_key"], 10, delta=0.1)
+        self.assertEqual(len(report), 2)
+        self.assertEqual(sum(t["keys"] for t in report), KEYS)
+        self.assertAlmostEqual(report[0]["bits_per_key"], 10, delta=0.1)
 
     def test_rocksdb_ribbon(self):
         report = self.check("rocksdb", "ribbon", "ribbon, full", (0.007, 0.011))
-        self.assertLess(report["tables"][0]["bits_per_key"], 7.5)
+        self.assertLess(report[0]["bits_per_key"], 7.5)
 
     def test_rocksdb_partitions(self):
         self.check("rocksdb", "partitioned", "partitions", (0.006, 0.012))
 
     def test_rocksdb_prefixes(self):
         report = self.json("--verify", self.database("rocksdb", "prefixes"))
-        for table in report["tables"]:
+        for table in report:
             self.assertEqual((table["holds"], table["missing"]), ("prefixes", 0))
 
     def test_without_a_filter(self):
         for engine in "leveldb", "rocksdb":
-            table = self.json("--verify", self.database(engine, "none"))["tables"][0]
+            table = self.json("--verify", self.database(engine, "none"))[0]
             self.assertEqual((table["missing"], table["absent"]), (0, 0))
             self.assertEqual((table["filter"], table["filter_bytes"], table["fpr"]), ("none", 0, 1))
 
@@ -110,7 +110,7 @@ class Reports(Case):
 class Proofs(Case):
     def test_a_filter_that_denies_a_key_is_found(self):
         path = sorted(glob.glob(self.database("leveldb", "bloom", 2000) + "/*.ldb"))[0]
-        report = self.json("--verify", path)["tables"][0]
+        report = self.json("--verify", path)[0]
         self.assertEqual(report["missing"], 0)
         with open(path, "r+b") as file:
             data = bytearray(file.read())
@@ -134,7 +134,7 @@ class Proofs(Case):
         done = self.run_sst("--json", *files)
         self.assertEqual(done.returncode, 2)
         self.assertIn(files[0], done.stderr.decode())
-        self.assertEqual([t["file"] for t in json.loads(done.stdout)["tables"]], files[1:])
+        self.assertEqual([t["file"] for t in json.loads(done.stdout)], files[1:])
 
     def test_refusals(self):
         self.refused(says="tables is required")

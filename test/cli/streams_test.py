@@ -104,7 +104,7 @@ class Seen(Case):
             self.assertEqual(self.seen(*way, stdin=b"a\nb\na\n"), b"a\nb\n")
             self.assertEqual(self.seen(stdin=b"b\nc\nc\na\n"), b"c\n")
             self.assertEqual(self.seen(stdin=b"b\nc\nc\na\n"), b"")
-            self.assertEqual(self.json("info", "f")["family"], "window" if "--window" in way else "scalable")
+            self.assertEqual(self.info("f")["family"], "window" if "--window" in way else "scalable")
             self.refused("dedup", "--seen", "f", "--window", "5", says="f: is there, and keeps the shape")
 
     def test_any_filter_that_takes_keys(self):

@@ -11,9 +11,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+import unittest
 
 import harness
 from harness import Server
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+import schema
 
 PROGRAMS = sys.argv.pop(1)
 PERHAPS = os.path.join(PROGRAMS, "perhaps")
@@ -82,6 +86,24 @@ def make_filter(folder, *words):
     return file, keys
 
 
+def test_json():
+    """push and pull print the fields of the man page. Would notice: another name or type."""
+    check = unittest.TestCase()
+    with Server() as server, tempfile.TemporaryDirectory() as folder:
+        address = f"redis://127.0.0.1:{server.port}"
+        for name, words in (("line", ()), ("bf", ("--format", "redisbloom-bf")),
+                            ("shards", ("--format", "redisbloom-bf", "--shards", "3"))):
+            file, _ = make_filter(folder, *words)
+            back = os.path.join(folder, "back")
+            for words in (("push", file, f"{address}/{name}"), ("pull", f"{address}/{name}", "-o", back)):
+                code, text = run(*words, "--json")
+                assert code == 0, text
+                schema.check(check, text, schema.shapes_of([PERHAPS, words[0]])[""], words[0])
+                said = json.loads(text)
+                assert said["shards"] == (3 if name == "shards" else None), said
+                assert (said["key"], said["file"]) == (name, file if words[0] == "push" else back), said
+
+
 def test_info_and_verify_by_address():
     """Both read a filter of a server as they read a file, and leave no copy. Would notice: figures that differ from
     those of the file, a password in the output, a file left behind."""
@@ -99,8 +121,8 @@ def test_info_and_verify_by_address():
             try:
                 code, text = run("info", "--json", f"{address}/{name}")
                 assert code == 0, text
-                there = json.loads(text)
-                here = json.loads(run("info", "--json", file)[1])
+                (there,) = json.loads(text)
+                (here,) = json.loads(run("info", "--json", file)[1])
                 assert there["file"] == f"redis://127.0.0.1:{server.port}/{name}", there
                 for field in ("family", "hash", "bits", "fill", "fpr"):
                     assert there[field] == here[field], (name, field, there[field], here[field])
