@@ -58,6 +58,13 @@ std::vector<std::string> options_in(const CLI::App& app) {
     if (times > 1) fail("{}: was given {} times, and has one value (see perhaps {} --help)", name, times, command.name);
     fail("{}: needs a value (see perhaps {} --help)", name, command.name);
   }
+  if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {  // "Could not convert: --only = abc"
+    const std::string_view rest = text.substr(text.find(": ") + 2);
+    const std::string name(rest.substr(0, rest.find(' ')));
+    const CLI::Option* const option = app.get_option_no_throw(name);
+    const bool flag = option != nullptr && option->get_items_expected_max() == 0;
+    fail("{}: {} (see perhaps {} --help)", name, flag ? "takes no value" : "its value is not a number", command.name);
+  }
   fail("{} (see perhaps {} --help)", text, command.name);
 }
 

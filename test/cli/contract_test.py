@@ -74,11 +74,14 @@ class Messages(Case):
             (["zzz"], ["'zzz' is not a command (see"]),
             (["build", "-o", "f", "--fpr", "0.1", "--fpr", "0.2", "keys"], ["--fpr: was given 2 times"]),
             (["build", "-o"], ["--output: needs a value"]),
+            (["build", "-o", "f", "--lower=maybe", "keys"], ["--lower: takes no value"]),
+            (["build", "-o", "f", "--format", "guava", "--shards", "2", "--only", "x", "keys"],
+             ["--only: its value is not a number"]),
             (["size", "--keys", "1e30"], ["--keys 1e30: too many; the limit is 2^64 - 1"]),
             (["size", "--keys", "1x"], ["--keys 1x: not a number"]),
         ]:
             message = self.refused(*args, says=says)
-            for phrase in ["required but received", "At Most", "following argument"]:
+            for phrase in ["required but received", "At Most", "following argument", "Could not convert"]:
                 self.assertNotIn(phrase, message)
 
     def test_the_file_that_became_shorter_is_named(self):
