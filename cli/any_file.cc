@@ -65,6 +65,13 @@ bool begins_as_ours(const std::string& path) {
   return size < 0 || is_container(Bytes(start).first(static_cast<std::size_t>(size)));
 }
 
+// A shard that is a file of ours, and the filter that borrows from it.
+struct OwnShard {
+  explicit OwnShard(File bytes) : file(std::move(bytes)), filter(file.any()) {}
+  File file;
+  std::unique_ptr<AnyFilter> filter;
+};
+
 std::string names_of_formats() {
   std::vector<std::string_view> names;
   for (const format::Codec* codec : format::codecs()) names.push_back(codec->name);
@@ -126,14 +133,24 @@ void AnyFile::open_shards(const std::string& path) {
   const Shards shards = take(Shards::over(source.bytes, path));
   std::vector<std::shared_ptr<const AnyFilter>> filters(shards.count());
   for (const Shard& shard : shards.here()) {
-    auto one = format::open({.bytes = shard.bytes, .file_name = {}});
-    if (!one) fail("{}: shard {}: {}", path, shard.index, one.error().detail);
-    filters[shard.index] = one->whole;
+    std::shared_ptr<const AnyFilter> filter;
+    std::string_view format = "perhaps";
+    if (is_container(shard.bytes)) {
+      auto own_shard = std::make_shared<OwnShard>(take(File::over(shard.bytes, {}, path)));
+      shards_record = own_shard->file.header().record;
+      filter = std::shared_ptr<const AnyFilter>(own_shard, own_shard->filter.get());
+    } else {
+      auto one = format::open({.bytes = shard.bytes, .file_name = {}});
+      if (!one) fail("{}: shard {}: {}", path, shard.index, one.error().detail);
+      filter = one->whole;
+      format = one->format;
+    }
+    filters[shard.index] = filter;
     opened.entries.push_back({.name = fmt::format("shard {}", shard.index),
                               .offset = static_cast<std::uint64_t>(shard.bytes.data() - source.bytes.data()),
                               .size = shard.bytes.size(),
-                              .format = one->format,
-                              .filter = one->whole});
+                              .format = format,
+                              .filter = std::move(filter)});
   }
   opened.format = "shards";
   opened.whole = std::make_shared<Sharded>(std::move(filters));

@@ -49,13 +49,14 @@ struct AnyFile {
 
   const AnyFilter& filter() const noexcept { return *opened.whole; }
   // What the file says about itself; nothing if it is another system's.
-  Record record() const { return own ? own->header().record : Record{}; }
+  const Record& record() const { return own ? own->header().record : shards_record; }
 
   std::optional<File> own;           // one of ours
   std::unique_ptr<FileBytes> bytes;  // otherwise
   const format::Codec* codec = nullptr;
   format::Source source{};
   format::Opened opened{};  // ours has one entry
+  Record shards_record{};   // of shards that are files of ours
 
  private:
   void open_shards(const std::string& path);

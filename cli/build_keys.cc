@@ -38,15 +38,6 @@ class Digests {
   std::size_t used_ = 0;
 };
 
-// How many keys to make room for: as many as there are records, unless so many repeat that memory would be wasted. The
-// answer depends on the set of keys and on the number of records alone, however they are read.
-constexpr double kRepeats = 0.95;
-std::uint64_t room_for(std::uint64_t records, const Distinct& seen) noexcept {
-  const double distinct = seen.estimate();
-  if (!(distinct < kRepeats * static_cast<double>(records))) return records;
-  return static_cast<std::uint64_t>(distinct * (1 + 3 * Distinct::kError)) + 1;
-}
-
 Distinct distinct_keys(const BuildArgs& options, Keys& keys, const AnyHasher& hasher) {
   const unsigned threads = threads_for(options, keys.stored_bytes() >> 20);
   std::vector<Distinct> counts(threads);
@@ -97,10 +88,7 @@ Built build_mapped(const BuildArgs& options, Keys& keys, const AnyHasher& hasher
   const std::uint64_t records = keys.count(threads_for(options, keys.stored_bytes() >> 20));
   Built built = fill_mapped(options, keys, hasher, records);
   if (options.keys.shard.count != 0) return built;  // all shards have the size of the whole
-  // Of few keys the bits tell too little. The margin between the two shares is larger than the error of either.
-  constexpr std::uint64_t kFew = 1 << 16;
-  constexpr double kSuspicious = 0.98;
-  if (records > kFew && built.filter->distinct() > kSuspicious * static_cast<double>(records)) return built;
+  if (!may_repeat(records, built.filter->distinct())) return built;
   const std::uint64_t room = room_for(records, distinct_keys(options, keys, hasher));
   if (room == records) return built;
   built.filter.reset();  // its memory, or its place on the disk, is for the smaller one

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "command.h"
+#include "distinct.h"
 #include "filter_file.h"
 #include "interrupt.h"
 #include "memory_check.h"
@@ -15,8 +16,6 @@
 
 namespace perhaps::cli {
 namespace {
-
-constexpr double kTellingFill = 0.9;
 
 void check_size(Kind family, const AnyRequest& request, std::string_view advice = "") {
   check_memory(take(size_of(family, request)).bytes,

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <span>
 
 namespace perhaps::cli {
 
@@ -22,6 +23,9 @@ class Distinct {
   void add(const Distinct& other) noexcept {
     for (std::size_t i = 0; i < registers_.size(); ++i) registers_[i] = std::max(registers_[i], other.registers_[i]);
   }
+
+  // Those of several sets, joined by their maximum, are those of the union.
+  std::span<std::uint8_t> registers() noexcept { return registers_; }
 
   double estimate() const noexcept {
     constexpr int kMaxRank = 64 - kBits;
@@ -63,5 +67,24 @@ class Distinct {
 
   std::array<std::uint8_t, std::size_t{1} << kBits> registers_{};
 };
+
+// How many keys to make room for: as many as there are records, unless so many repeat that memory would be wasted. The
+// answer depends on the set of keys and on the number of records alone, however they are read.
+inline constexpr double kRepeats = 0.95;
+inline std::uint64_t room_for(std::uint64_t records, const Distinct& seen) noexcept {
+  const double distinct = seen.estimate();
+  if (!(distinct < kRepeats * static_cast<double>(records))) return records;
+  return static_cast<std::uint64_t>(distinct * (1 + 3 * Distinct::kError)) + 1;
+}
+
+// Whether keys may repeat, if the bits of a filter of `records` records look like those of `distinct` keys; 0: they are
+// too full to tell. Of few keys the bits tell too little. The margin between the two shares is larger than the error of
+// either.
+inline constexpr double kTellingFill = 0.9;
+inline bool may_repeat(std::uint64_t records, double distinct) noexcept {
+  constexpr std::uint64_t kFew = 1 << 16;
+  constexpr double kSuspicious = 0.98;
+  return records <= kFew || !(distinct > kSuspicious * static_cast<double>(records));
+}
 
 }  // namespace perhaps::cli

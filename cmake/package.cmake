@@ -54,7 +54,7 @@ endif()
 # Programs that link a storage engine are commands of the tool, which finds them there.
 set(described "")
 set(descriptions "")
-foreach(program IN ITEMS perhaps-sst perhaps-bench-lsm)
+foreach(program IN ITEMS perhaps-sst perhaps-bench-lsm perhaps-mpi)
   if(TARGET ${program})
     install(TARGETS ${program} DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/perhaps)
     list(APPEND described --with ${share}/${program}.txt)
