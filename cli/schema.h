@@ -193,7 +193,13 @@ inline constexpr Fields kVerifyFields = {
     {"fpr_model", "number", "predicted"},
     {"model_agrees", "boolean", "it lies in the interval"},
 };
-inline constexpr Shapes kJsonVerify = {{"", JsonShape::object, kVerifyFields}};
+inline constexpr Fields kVerifyCheckFields = {
+    {"certificate", "string", "the file"},    {"same", "boolean", ""},
+    {"differences[].name", "string", ""},     {"differences[].recorded", "string", "in the certificate"},
+    {"differences[].found", "string", "now"},
+};
+inline constexpr Shapes kJsonVerify = {{"", JsonShape::object, kVerifyFields},
+                                       {"--check", JsonShape::object, kVerifyCheckFields}};
 
 inline constexpr Fields kSizeFields = {
     {"family", "string", ""},
@@ -226,6 +232,10 @@ inline constexpr Fields kAdviseFields = {
     {"absent_are_queries", "boolean", ""},
     {"saves_ns", "number", ""},
     {"bit_price_ns", "number", ""},
+    {"fpr_chosen", "number?", "with prices, as are the next three"},
+    {"price_without", "number?", "of a month without a filter"},
+    {"price_memory", "number?", "of a month of the best"},
+    {"price_wrong", "number?", ""},
     {"gain_ns", "number?", "of the best; missing if there is none"},
     {"ranked[].family", "string", "the best first"},
     {"ranked[].arity", "integer?", "of fuse"},
@@ -307,10 +317,33 @@ inline constexpr Shapes kJsonPush = {{"", JsonShape::object, kCopyFields}};
 inline constexpr Shapes kJsonPull = {{"", JsonShape::object, kCopyFields}};
 
 inline constexpr Fields kBenchFields = {
-    {"family", "string", ""},   {"keys", "integer", ""},           {"bytes", "integer", ""},
-    {"threads", "integer", ""}, {"build_ns", "number", "per key"}, {"single_ns", "number", "per lookup"},
-    {"batch_ns", "number", ""}, {"fpr", "number", "measured"},
+    {"family", "string", ""},
+    {"keys", "integer", ""},
+    {"bytes", "integer", ""},
+    {"threads", "integer", ""},
+    {"rounds", "integer", ""},
+    {"build_ns", "number", "per key, the median of the rounds"},
+    {"build_ns_low", "number", "the lower quartile"},
+    {"build_ns_high", "number", "the upper quartile"},
+    {"single_ns", "number", "per lookup"},
+    {"single_ns_low", "number", ""},
+    {"single_ns_high", "number", ""},
+    {"batch_ns", "number", ""},
+    {"batch_ns_low", "number", ""},
+    {"batch_ns_high", "number", ""},
+    {"fpr", "number", "measured"},
 };
-inline constexpr Shapes kJsonBench = {{"", JsonShape::array, kBenchFields}};
+inline constexpr Fields kBenchHashFields = {
+    {"hash", "string", ""},
+    {"bits", "integer", "of its result"},
+    {"length", "integer", "of the key, bytes"},
+    {"ns", "number", "per key"},
+    {"ns_low", "number", ""},
+    {"ns_high", "number", ""},
+    {"probe_ns", "number", "of a lookup without its hash"},
+    {"lookup_share", "number", "of the hash in a whole lookup"},
+};
+inline constexpr Shapes kJsonBench = {{"", JsonShape::array, kBenchFields},
+                                      {"hash", JsonShape::array, kBenchHashFields}};
 
 }  // namespace perhaps::cli

@@ -115,11 +115,12 @@ class Schema(Case):
         ("", "fold -o half even"), ("", "split --shards 2 -o part.%d keys"),
         ("", "dedup keys"), ("", "dedup --window 10 keys"), ("", "dedup --exact keys"), ("", "dedup --seen seen keys"),
         ("--ngrams", "dedup --json-lines --field text --ngrams 3 --keys-expected 100 documents"),
-        ("", "verify f --keys keys"), ("", "size --keys 1e6"), ("", "size --keys 1e6 --max-bytes 1M"),
-        ("", "advise keys --needs delete"),
+        ("", "verify f --keys keys --certificate proof"), ("--check", "verify --check proof"),
+        ("", "size --keys 1e6"), ("", "size --keys 1e6 --max-bytes 1M"),
+        ("", "advise keys --needs delete --wrong-price 1 --memory-price 1 --lookups 1"),
         ("--build, --add or --remove", "route --build sets old=keys new=absent"), ("", "route sets keys"),
         ("--build, --add or --remove", "route --remove sets old"),
-        ("", "allocate --keys 1e9 --budget 1G"), ("", "bench --keys 10k"),
+        ("", "allocate --keys 1e9 --budget 1G"), ("", "bench --keys 10k"), ("hash", "bench hash --keys 10k"),
     ]
     ELSEWHERE = {"push", "pull"}  # with a server: test/redis/copy_test.py
 
