@@ -39,7 +39,7 @@ struct Guarded {
   }
 };
 
-using Classic = BloomLayout<Multiplicative>;  // has no kernels: its loop is compared with the layout instead
+using Classic = BloomLayout<Multiplicative>;
 
 std::vector<std::uint64_t> some_digests(std::uint64_t seed, std::size_t count) {
   std::vector<std::uint64_t> digests(count);
@@ -128,6 +128,21 @@ TEST(Kernel, ClassicEqualsTheLayoutAtEveryProbeCount) {
       for (const bool ahead : {false, true}) {
         ASSERT_NO_FATAL_FAILURE(expect_equal<Classic>(shape, From::digests, count, ahead, count % 8));
         ASSERT_NO_FATAL_FAILURE(expect_equal<Classic>(shape, From::integers, count, ahead, count % 8));
+      }
+    }
+  }
+}
+
+// The kernel drops keys in rounds, in groups of 256, and stops doing so where most keys survive: tables from nearly
+// empty to nearly full, and counts around whole groups.
+TEST(Kernel, ClassicEqualsTheLayoutHoweverManyKeysSurvive) {
+  for (const std::uint64_t bits_per_key : {1, 2, 4, 8, 20}) {
+    for (const std::size_t count : {255, 256, 257, 512, 700}) {
+      SCOPED_TRACE(std::to_string(bits_per_key) + " bits per key, " + std::to_string(count) + " keys");
+      const BloomShape shape{.bits = bits_per_key * count + 1, .probes = 7};
+      for (const bool ahead : {false, true}) {
+        ASSERT_NO_FATAL_FAILURE(expect_equal<Classic>(shape, From::words, count, ahead, count % 64));
+        ASSERT_NO_FATAL_FAILURE(expect_equal<Classic>(shape, From::integers, count, ahead, count % 64));
       }
     }
   }

@@ -26,11 +26,23 @@ concept ProbePlan = requires(typename P::word digest, std::uint64_t bits, P plan
   noexcept->std::same_as<std::uint64_t>;  // Always less than `bits`.
 };
 
+// Its batches are looked up by a kernel of the library, those of other plans key by key.
+template <class P>
+concept KernelPlan = ProbePlan<P> && requires {
+  P::query_kernel;
+};
+
 // Halving `bits` halves every position.
 template <class P>
 concept FoldingPlan = ProbePlan<P> && requires {
   requires P::folds;
 };
+
+namespace detail {
+// The kernel in use. Not a member of Kernels: programs that were linked before know how large that is.
+PERHAPS_API void classic_query(const BloomShape& shape, const std::byte* table, const Batch<>& batch,
+                               std::uint64_t* answers) noexcept;
+}  // namespace detail
 
 // The states of a multiplicative generator that starts at the word: x_0 = word, x_{i+1} = x_i * A mod 2^64. All
 // arithmetic is mod 2^64 and a position is the high part of a product, so there is no division and halving `bits`
@@ -53,6 +65,9 @@ class Multiplicative {
   using word = std::uint64_t;
   static constexpr Kind kind = Kind::classic;  // the number in a file
   static constexpr bool folds = true;          // halving `bits` halves every position
+  // A, and the batch kernel.
+  static constexpr std::uint64_t kMultiplier = 0xf1357aea2e62a9c5u;
+  static constexpr auto query_kernel = &detail::classic_query;
 
   // The positions of a word among `bits` bits.
   Multiplicative(std::uint64_t start, std::uint64_t bits) noexcept : bits_(bits), x_(start) {}
@@ -65,7 +80,6 @@ class Multiplicative {
   }
 
  private:
-  static constexpr std::uint64_t kMultiplier = 0xf1357aea2e62a9c5u;
   std::uint64_t bits_;
   std::uint64_t x_;
 };
@@ -118,6 +132,11 @@ struct BloomLayout {
       changed |= detail::set_bits_shared<std::uint8_t>(table + bit / 8, static_cast<std::uint8_t>(1u << bit % 8));
     }
     return changed ? Inserted::added : Inserted::present;
+  }
+
+  static void query(const BloomShape& shape, const std::byte* table, const detail::Batch<word>& batch,
+                    std::uint64_t* answers) noexcept requires KernelPlan<Plan> {
+    Plan::query_kernel(shape, table, batch, answers);
   }
 
   static void prefetch(BloomShape shape, const std::byte* table, word h) noexcept {

@@ -7,6 +7,9 @@
 #include "perhaps/detail/bits.h"
 #include "perhaps/detail/kernels.h"
 
+namespace perhaps {
+struct BloomShape;
+}  // namespace perhaps
 namespace perhaps::detail {
 struct QuotientCursor;
 struct QuotientPen;
@@ -35,6 +38,7 @@ struct CuckooPlaces {
 struct InstructionSet : detail::Kernels {
   const char* name;
 
+  detail::QueryKernel<BloomShape> classic_query;
   void (*cuckoo_place)(const CuckooShape&, const std::uint64_t* digests, CuckooPlaces*) noexcept;  // 64 digests
   std::size_t (*quotient_read)(detail::QuotientCursor&, std::uint64_t* out, std::size_t room) noexcept;
   bool (*quotient_write)(detail::QuotientPen&, const std::uint64_t* fingerprints, std::size_t count) noexcept;
@@ -56,6 +60,7 @@ void use(const InstructionSet& set) noexcept;
 // What kernels are compiled for. Each family fills its part of a set (dispatch.cc); a family without a form for the
 // target leaves what is there, which is that of the next lower one.
 enum class Target : std::uint8_t { portable, sse4, avx2, avx512, neon };
+void classic_kernels(Target target, InstructionSet& set);
 void line_kernels(Target target, InstructionSet& set);
 void block_kernels(Target target, InstructionSet& set);
 void counting_kernels(Target target, InstructionSet& set);
