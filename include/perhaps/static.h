@@ -127,8 +127,9 @@ constexpr std::uint64_t shard_of(unsigned shard_bits, std::uint64_t h) noexcept 
 constexpr std::uint64_t directory_bytes(unsigned shard_bits) noexcept {
   return ((std::uint64_t{1} << shard_bits) + 1) * 8;
 }
-inline const std::byte* shard_at(unsigned shard_bits, const std::byte* table, std::uint64_t h) noexcept {
-  return table + load<std::uint64_t>(table + shard_of(shard_bits, h) * 8);
+// A single shard lies behind the directory: its lookup need not wait for the digest to find it.
+inline std::uint64_t shard_offset(unsigned shard_bits, const std::byte* table, std::uint64_t h) noexcept {
+  return shard_bits == 0 ? directory_bytes(0) : load<std::uint64_t>(table + shard_of(shard_bits, h) * 8);
 }
 
 // Calls check_shard(bytes of the shard) -> bool for each shard of a table of unknown origin, once the directory is

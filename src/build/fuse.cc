@@ -16,7 +16,7 @@ constexpr std::uint32_t kSeeds = 65536;
 
 template <unsigned kArity>
 bool peel(const FuseShape& shape, FuseGeometry g, std::span<const std::uint64_t> digests, FusePeeling& p) {
-  const auto probe = [&](std::uint64_t h) { return FuseProbe<kArity>(g, shape.bits, shape.shard_bits, h); };
+  const auto probe = [&](std::uint64_t h) { return FuseProbe<kArity>(g, shape.shard_bits, h); };
   std::uint64_t* const sums = p.sums.data();
   std::uint8_t* const counts = p.counts.data();
   std::fill(p.sums.begin(), p.sums.end(), 0);
@@ -65,11 +65,11 @@ bool peel(const FuseShape& shape, FuseGeometry g, std::span<const std::uint64_t>
 template <unsigned kArity>
 void fill(const FuseShape& shape, FuseGeometry g, const FusePeeling& p, std::byte* table) {
   const auto slot_at = [&](std::uint64_t slot) {
-    return detail::FuseBits::at(detail::FuseBits::place(table, slot, shape.bits));
+    return detail::FuseBits::at(table, detail::FuseBits::place(0, slot, shape.bits));
   };
   for (std::size_t i = p.order_digests.size(); i-- > 0;) {
-    const FuseProbe<kArity> own(g, shape.bits, shape.shard_bits, p.order_digests[i]);
-    std::uint64_t value = own.fingerprint;
+    const FuseProbe<kArity> own(g, shape.shard_bits, p.order_digests[i]);
+    std::uint64_t value = detail::FuseBits::fingerprint(own.mixed, shape.bits);
     for (const std::uint64_t slot : own.slot) value ^= slot_at(slot);
     value &= (std::uint64_t{1} << shape.bits) - 1;
     const std::uint64_t at = std::uint64_t{p.order_slots[i]} * shape.bits;

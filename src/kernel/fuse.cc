@@ -15,8 +15,8 @@ void query_as(const FuseShape& of, const std::byte* table, const detail::Batch<>
   detail::query_keys<64, detail::Inlined>(
       batch, answers, 0,
       detail::Steps{[=](std::uint64_t h) { return Lookup(shape, table, h); },
-                    [](const Lookup& lookup) { lookup.ask_ahead(); },
-                    [=](const Lookup& lookup, std::uint64_t) { return lookup.answer(shape.bits); }});
+                    [=](const Lookup& lookup) { lookup.ask_ahead(table); },
+                    [=](const Lookup& lookup, std::uint64_t) { return lookup.answer(table, shape.bits); }});
 }
 
 void query(const FuseShape& shape, const std::byte* table, const detail::Batch<>& batch,
