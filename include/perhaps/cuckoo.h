@@ -161,9 +161,12 @@ struct Buckets : Lanes<Word> {
 
   std::uint64_t at(std::uint64_t i) const noexcept { return i * this->bits / 2; }
   unsigned shift(std::uint64_t i) const noexcept { return static_cast<unsigned>(i * this->bits % 2) * 4; }
-  Word get(const std::byte* from, std::uint64_t i) const noexcept {
-    return load<Word>(from + at(i)) >> shift(i) & this->all;
+  // With whatever lies behind the bucket above its lanes.
+  Word get_unmasked(const std::byte* from, std::uint64_t i) const noexcept {
+    const std::uint64_t half_bytes = i * this->bits;  // once: gcc 12 would multiply for at() and again for shift()
+    return load<Word>(from + half_bytes / 2) >> (half_bytes % 2 * 4);
   }
+  Word get(const std::byte* from, std::uint64_t i) const noexcept { return get_unmasked(from, i) & this->all; }
   void set(std::byte* in, std::uint64_t i, unsigned slot, std::uint64_t value) const noexcept {
     const unsigned by = shift(i) + slot * this->bits;
     const Word word = load<Word>(in + at(i)) & ~(((Word{1} << this->bits) - 1) << by);
@@ -202,8 +205,8 @@ struct CuckooLayout {
 
   // 1 to 2^fingerprint_bits - 1: 0 is an empty slot.
   static std::uint64_t fingerprint_of(CuckooShape shape, std::uint64_t h) noexcept {
-    const std::uint32_t x = static_cast<std::uint32_t>(h ^ h >> 32) * kFingerprint;
-    return 1 + (x * ((std::uint64_t{1} << shape.fingerprint_bits) - 1) >> 32);
+    const std::uint64_t x = static_cast<std::uint32_t>(h ^ h >> 32) * kFingerprint;
+    return 1 + (((x << shape.fingerprint_bits) - x) >> 32);  // x * (2^bits - 1)
   }
   // Only erase and insert need it, so it is mixed in full: bits that go with the fingerprint's would guard nothing.
   static std::uint64_t guard_of(CuckooShape shape, std::uint64_t h) noexcept {
@@ -346,9 +349,10 @@ struct CuckooLayout {
     const Place p = place_of(shape, h);
     const Word wanted = buckets.spread(p.fingerprint);
     const std::byte* from = table + kLineBytes;
-    const Word found =
-        buckets.any_zero(buckets.get(from, p.first) ^ wanted) | buckets.any_zero(buckets.get(from, p.second) ^ wanted);
-    if (stashed(table) != 0) [[unlikely]]
+    // What is above the lanes of a bucket cannot make one of them zero: borrows only go up.
+    const Word found = buckets.any_zero(buckets.get_unmasked(from, p.first) ^ wanted) |
+                       buckets.any_zero(buckets.get_unmasked(from, p.second) ^ wanted);
+    if (detail::load<std::uint64_t>(table + kStashedAt) != 0) [[unlikely]]
       return found != 0 || in_stash(table, h);
     return found != 0;
   }
