@@ -42,7 +42,7 @@
 //
 // The rate of false positives is 2^-bits: the slots of an absent key XOR to a value independent of its fingerprint. So
 // for_keys takes the fewest bits that reach the rate; between powers of two that is the next lower rate. A lookup
-// touches `arity` lines, all known from the digest at once: a batch prefetches them. Building takes 23 bytes of scratch
+// touches `arity` lines, all known from the digest at once: a batch prefetches them. Building takes 15 bytes of scratch
 // per key of a shard, of which there are at most 2^20 on average.
 #pragma once
 #include <cstdint>

@@ -66,8 +66,9 @@ class StaticScratch {
     Memory& memory = slots_[slot];
     const std::uint64_t bytes = std::uint64_t{count} * sizeof(T);
     if (memory.size() < bytes) {
-      memory = Memory();  // before the new one: both at once would not be bounded
-      memory = Memory(bytes + bytes / 16);
+      const bool grows = memory.size() != 0;  // as shards differ: so that the next one does not have to
+      memory = Memory();                      // before the new one: both at once would not be bounded
+      memory = Memory(grows ? bytes + bytes / 16 : bytes);
     }
     return {reinterpret_cast<T*>(memory.data()), count};
   }

@@ -36,7 +36,6 @@ bool peel(const FuseShape& shape, FuseGeometry g, std::span<const std::uint64_t>
   // segments at once was slower, and one slot after the other, with all it sets free, slower still.) The queue is the
   // end of the order so far: an entry whose key went another way is overwritten.
   std::uint32_t* const order_slots = p.order_slots.data();
-  std::uint64_t* const order_digests = p.order_digests.data();
   std::size_t done = 0;
   for (std::size_t begin = 0; begin < p.sums.size(); begin += g.length) {
     std::size_t queued = done;
@@ -48,14 +47,14 @@ bool peel(const FuseShape& shape, FuseGeometry g, std::span<const std::uint64_t>
       const std::uint32_t at = order_slots[next];
       if (counts[at] != 1) continue;
       const std::uint64_t h = sums[at];
-      order_slots[done] = at;
-      order_digests[done++] = h;
+      order_slots[done++] = at;
       const auto own = probe(h);
       for (const std::uint64_t slot : own.slot) {
         sums[slot] ^= h;
         order_slots[queued] = static_cast<std::uint32_t>(slot);
         queued += --counts[slot] == 1;
       }
+      sums[at] = h;  // stays there until the slots are filled: no key is left to change it
     }
   }
   return done == digests.size();
@@ -67,8 +66,8 @@ void fill(const FuseShape& shape, FuseGeometry g, const FusePeeling& p, std::byt
   const auto slot_at = [&](std::uint64_t slot) {
     return detail::FuseBits::at(table, detail::FuseBits::place(0, slot, shape.bits));
   };
-  for (std::size_t i = p.order_digests.size(); i-- > 0;) {
-    const FuseProbe<kArity> own(g, shape.shard_bits, p.order_digests[i]);
+  for (std::size_t i = p.keys; i-- > 0;) {
+    const FuseProbe<kArity> own(g, shape.shard_bits, p.sums[p.order_slots[i]]);
     std::uint64_t value = detail::FuseBits::fingerprint(own.mixed, shape.bits);
     for (const std::uint64_t slot : own.slot) value ^= slot_at(slot);
     value &= (std::uint64_t{1} << shape.bits) - 1;
@@ -80,11 +79,11 @@ void fill(const FuseShape& shape, FuseGeometry g, const FusePeeling& p, std::byt
 }  // namespace
 
 // Every slot is queued at most once: its count passes 1 only on the way down.
-FusePeeling::FusePeeling(StaticScratch& scratch, std::uint32_t arity, FuseGeometry g, std::size_t keys)
-    : sums(scratch.room<std::uint64_t>(0, static_cast<std::size_t>(g.slots(arity)))),
+FusePeeling::FusePeeling(StaticScratch& scratch, std::uint32_t arity, FuseGeometry g, std::size_t count)
+    : keys(count),
+      sums(scratch.room<std::uint64_t>(0, static_cast<std::size_t>(g.slots(arity)))),
       counts(scratch.room<std::uint8_t>(1, sums.size())),
-      order_slots(scratch.room<std::uint32_t>(2, sums.size() + 1)),
-      order_digests(scratch.room<std::uint64_t>(3, keys)) {}
+      order_slots(scratch.room<std::uint32_t>(2, sums.size() + 1)) {}
 
 bool fuse_peel(const FuseShape& shape, FuseGeometry g, std::span<const std::uint64_t> digests, FusePeeling& peeling) {
   return shape.arity == 3 ? peel<3>(shape, g, digests, peeling) : peel<4>(shape, g, digests, peeling);

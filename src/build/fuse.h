@@ -4,14 +4,14 @@
 
 namespace perhaps::build {
 
-// Arrays for one shard: the keys of each slot, and the order in which keys were taken away.
+// Arrays for one shard: the keys of each slot, and the slots by which keys were taken away, in their order.
 struct FusePeeling {
-  std::span<std::uint64_t> sums;   // XOR of the digests of a slot's keys: of one key, its digest
-  std::span<std::uint8_t> counts;  // and how many they are
-  std::span<std::uint32_t> order_slots;
-  std::span<std::uint64_t> order_digests;
+  std::size_t keys;
+  std::span<std::uint64_t> sums;         // XOR of the digests of a slot's keys; in the end, of the key it took away
+  std::span<std::uint8_t> counts;        // how many keys a slot has
+  std::span<std::uint32_t> order_slots;  // the first `keys`
 
-  FusePeeling(StaticScratch& scratch, std::uint32_t arity, detail::FuseGeometry g, std::size_t keys);
+  FusePeeling(StaticScratch& scratch, std::uint32_t arity, detail::FuseGeometry g, std::size_t count);
 };
 
 // Takes away one key after the other; true if all went, in the order given by the arrays.

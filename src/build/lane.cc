@@ -10,19 +10,18 @@ namespace {
 // the cache.
 constexpr std::uint64_t kLargeChunk = 4096 + 64;
 constexpr std::uint64_t kSmallChunk = 256;
-constexpr std::size_t kMaxLoose = std::size_t{1} << 19;
 constexpr std::size_t kWrite = std::size_t{1} << 16;
 constexpr std::uint64_t kBlock = std::uint64_t{8} << 20;
 
 }  // namespace
 
-BucketLane::BucketLane(std::uint64_t memory) : memory_(memory), max_loose_(kMaxLoose) {
+BucketLane::BucketLane(std::uint64_t memory, std::size_t max_loose) : memory_(memory), max_loose_(max_loose) {
   std::uint64_t chunk = kLargeChunk;
   if (memory != 0) {
     // Half of the memory may be the unused ends of chunks.
     chunk = std::clamp(memory / 2 / kBuckets / 8 * 8, kSmallChunk, kLargeChunk);
     memory_ = std::max<std::uint64_t>(memory, 2 * kBuckets * kSmallChunk);
-    max_loose_ = static_cast<std::size_t>(std::min<std::uint64_t>(kMaxLoose, memory_ / 16));
+    max_loose_ = static_cast<std::size_t>(std::min<std::uint64_t>(max_loose, memory_ / 16));
   }
   chunk_size_ = static_cast<std::size_t>(chunk / 8) - 1;
 }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "build/spill_file.h"
@@ -39,15 +40,16 @@ class SpilledRun {
 
 class BucketLane {
  public:
-  // `memory`: bytes that this lane may keep before it spills; 0: no limit.
-  explicit BucketLane(std::uint64_t memory);
+  // `memory`: bytes that this lane may keep before it spills; 0: no limit. `max_loose`: digests before they are dealt
+  // out to buckets, which take 17 MB however few they are.
+  BucketLane(std::uint64_t memory, std::size_t max_loose);
 
   // Spills to `file` when the memory is used up.
   Result<void> add(std::span<const std::uint64_t> digests, SpillFile& file);
 
   std::uint64_t count() const noexcept { return loose_.size() + dealt_; }
   bool is_loose() const noexcept { return chunks_.empty(); }
-  std::span<const std::uint64_t> loose() const noexcept { return loose_; }
+  std::vector<std::uint64_t> take_loose() noexcept { return std::exchange(loose_, {}); }
   // Deals the loose ones out, too: from here on there are only buckets.
   Result<void> deal_loose(SpillFile& file);
 

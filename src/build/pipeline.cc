@@ -20,7 +20,10 @@ using build::BucketLane;
 using build::kBucketBits;
 using build::SpillFile;
 
-constexpr std::uint64_t kPiece = 65536;                         // digests that a thread takes at once
+constexpr std::uint64_t kPiece = 65536;  // digests that a thread takes at once
+// Digests that a lane keeps loose. They are sorted by one thread, so several threads deal them out earlier.
+constexpr std::size_t kMaxLoose = std::size_t{1} << 20;
+constexpr std::size_t kMaxLooseOfSeveral = std::size_t{1} << 19;
 constexpr std::uint64_t kReportEvery = std::uint64_t{1} << 20;  // digests between two calls of `progress`
 
 // Words that a thread uses again and again, without their being zeroed each time.
@@ -42,7 +45,7 @@ class Words {
 
 class StaticPipeline::Lane {
  public:
-  Lane(State& of, std::uint64_t memory) : state(of), digests(memory) {}
+  Lane(State& of, std::uint64_t memory, std::size_t max_loose) : state(of), digests(memory, max_loose) {}
   State& state;
   BucketLane digests;
   std::uint64_t unreported = 0;
@@ -129,7 +132,7 @@ StaticPipeline::Lane& StaticPipeline::add_lane() {
   State& s = *state_;
   const std::lock_guard lock(s.lanes_mutex);
   const std::uint64_t memory = s.options.memory == 0 ? 0 : s.options.memory / s.options.threads + 1;
-  s.lanes.push_back(std::make_unique<Lane>(s, memory));
+  s.lanes.push_back(std::make_unique<Lane>(s, memory, s.options.threads == 1 ? kMaxLoose : kMaxLooseOfSeveral));
   return *s.lanes.back();
 }
 
@@ -171,11 +174,16 @@ void StaticPipeline::State::sort() {
 }
 
 void StaticPipeline::State::sort_loose() {
+  const auto count = static_cast<std::size_t>(collected());
   std::vector<std::uint64_t> all;
-  all.reserve(static_cast<std::size_t>(collected()));
   for (const auto& lane : lanes) {
-    all.insert(all.end(), lane->digests.loose().begin(), lane->digests.loose().end());
-    lane->digests.drop();
+    std::vector<std::uint64_t> own = lane->digests.take_loose();
+    if (own.size() == count) {  // as a rule, the only lane: no second copy
+      all.swap(own);
+      break;
+    }
+    all.reserve(count);
+    all.insert(all.end(), own.begin(), own.end());
   }
   const std::uint64_t given = all.size();
   loose.resize(all.size());
