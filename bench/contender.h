@@ -53,6 +53,9 @@ class Contender {
 
   virtual void clear() = 0;
   virtual void build(Keys keys, unsigned threads) = 0;
+  // Inserts one key after the other, if inserts().
+  virtual bool inserts() const { return false; }
+  virtual void insert_each(Keys) {}
   // Erases keys that were inserted, if erases(); build() without clear() then inserts them again.
   virtual bool erases() const { return false; }
   virtual void erase(Keys) {}

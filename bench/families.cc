@@ -57,6 +57,10 @@ class Mutable : public Answering<Mutable<F>, F, std::uint64_t> {
       filter_.insert(keys);
     }
   }
+  bool inserts() const override { return true; }
+  void insert_each(Keys keys) override {
+    for (const std::uint64_t key : keys) static_cast<void>(filter_.insert(key));
+  }
   bool erases() const override { return ErasableLayout<typename F::layout>; }
   void erase([[maybe_unused]] Keys keys) override {
     if constexpr (ErasableLayout<typename F::layout>) {

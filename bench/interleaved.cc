@@ -4,11 +4,14 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
 #include "key_list.h"
 #include "merge.h"
+#include "peak_memory.h"
 #include "perhaps/hash.h"
 #include "route.h"
+#include "sizing.h"
 #include "stopwatch.h"
 
 namespace perhaps::bench {
@@ -20,9 +23,10 @@ std::vector<Table> Bench::plan(std::uint64_t n, const std::string& group, bool q
   if (!text) {
     Table build{.group = group, .section = "build", .keys = n, .mix = {}, .columns = {"1 thread"}, .rows = {}};
     if (group == "mutable") {
-      build.columns.emplace_back("erase");
+      build.columns.insert(build.columns.end(), {"insert", "erase"});
     } else {
       build.columns.insert(build.columns.end(), {"1 thread, wall", "2 threads, wall", "2 threads, cpu"});
+      build.columns.emplace_back(group == "static" ? "peak, B/key" : "insert");
     }
     result.push_back(build);
   }
@@ -61,7 +65,18 @@ void Bench::build(Table* table, std::vector<Alive<Key>>& alive, std::span<const 
         timed("2 threads, cpu", 2, CLOCK_PROCESS_CPUTIME_ID);
         pin_.down();
       }
+      if (table != nullptr && one.contender->inserts()) {
+        one.contender->clear();
+        const double time = seconds([&] { one.contender->insert_each(keys); });
+        one.row.ns["insert"].push_back(1e9 * time / static_cast<double>(keys.size()));
+      }
+      std::optional<PeakMemory> peak;
+      if (table != nullptr && table->group == "static") {
+        one.contender->clear();
+        peak.emplace();
+      }
       timed("1 thread", 1, CLOCK_THREAD_CPUTIME_ID);
+      if (peak) one.row.ns["peak, B/key"].push_back(peak->bytes() / static_cast<double>(keys.size()));
       if (table != nullptr && one.contender->erases()) {
         const auto some = keys.first((keys.size() + 3) / 4);
         const double time = seconds([&] { one.contender->erase(some); });
@@ -195,6 +210,13 @@ void Bench::run_merge(std::uint64_t n) {
   Table table = merge_table(n);
   if (!wanted(table)) return;
   refused_ |= !bench::run_merge(table, std::min<std::uint64_t>(rounds(n), 5));
+  tables_.push_back(std::move(table));
+}
+
+void Bench::run_sizing(std::uint64_t n) {
+  Table table = sizing_table(n);
+  if (!wanted(table)) return;
+  bench::run_sizing(table, rounds(n));
   tables_.push_back(std::move(table));
 }
 

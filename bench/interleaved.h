@@ -32,6 +32,7 @@ class Bench {
   void run(std::uint64_t n, const std::string& group, const std::vector<Entry<Key>>& entries);
   void run_merge(std::uint64_t n);
   void run_route(std::uint64_t n);
+  void run_sizing(std::uint64_t n);
 
   bool wanted(const Table& table) const { return std::regex_search(table.title(), only_); }
   template <class Key>

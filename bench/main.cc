@@ -19,6 +19,7 @@
 #include "pin.h"
 #include "report.h"
 #include "route.h"
+#include "sizing.h"
 
 namespace perhaps::bench {
 namespace {
@@ -91,6 +92,7 @@ void list(const Options& options) {
     }
     if (n <= kMaxMerged) std::printf("table      %s\n", merge_table(n).title().c_str());
     if (n <= kMaxRouted) std::printf("table      %s\n", route_table(n).title().c_str());
+    std::printf("table      %s\n", sizing_table(n).title().c_str());
   }
   for (const auto& table : Bench::plan<std::string_view>(text_keys(options), "", options.quick))
     std::printf("table      %s\n", table.title().c_str());
@@ -146,8 +148,10 @@ int run(const Options& options) {
     for (std::size_t i = 1; i < kGroups.size(); ++i) bench.run<std::uint64_t>(n, kGroups[i], numbers);
     if (n <= kMaxMerged) bench.run_merge(n);
     if (n <= kMaxRouted) bench.run_route(n);
+    bench.run_sizing(n);
   }
   bench.run<std::string_view>(text_keys(options), "", registry<std::string_view>());
+  print_summary(bench.tables());
   if (!options.json.empty()) write_json(options.json, about, bench.tables());
   if (!options.svg.empty()) write_svg(options.svg, bench.tables());
   return bench.refused() ? 1 : 0;

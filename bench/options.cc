@@ -32,7 +32,7 @@ Parsed parse(int argc, char** argv) {
   Options& options = parsed.options;
   CLI::App app("Speeds, as ratios to the best contender of each table", "perhaps-bench");
   std::vector<std::string> sizes;
-  auto* const keys = app.add_option("--keys", sizes, "Sizes; default: 1e5,1e6,1e7,1e8")
+  auto* const keys = app.add_option("--keys", sizes, "Sizes; default: 1e4,1e5,1e6,1e7,1e8")
                          ->delimiter(',')
                          ->allow_extra_args(false)
                          ->type_name("LIST");

@@ -7,7 +7,7 @@
 namespace perhaps::bench {
 
 struct Options {
-  std::vector<std::uint64_t> keys{100'000, 1'000'000, 10'000'000, 100'000'000};
+  std::vector<std::uint64_t> keys{10'000, 100'000, 1'000'000, 10'000'000, 100'000'000};
   bool keys_given = false;
   std::uint64_t rounds = 0;
   bool quick = false;

@@ -2,8 +2,11 @@
 // together with a second copy of the library) for the CPU of this machine.
 #include <sys/mman.h>
 
+#include <stdexcept>
+
 #include "answering.h"
 #include "limit.h"
+#include "perhaps/any_filter.h"
 #include "perhaps/block_bloom.h"
 #include "perhaps/bloom.h"
 #include "perhaps/bulk.h"
@@ -33,6 +36,10 @@ class Ours : public Answering<Ours<F, Key>, F, Key> {
   double fpr_spread(std::uint64_t keys) const override { return spread(filter_.shape(), static_cast<double>(keys)); }
   void clear() override { filter_.clear(); }
   void build(Keys keys, unsigned threads) override { insert_parallel(filter_, keys, threads); }
+  bool inserts() const override { return true; }
+  void insert_each(Keys keys) override {
+    for (const Key& key : keys) filter_.insert(key);
+  }
 
   const F& filter() const { return filter_; }
 
@@ -76,6 +83,39 @@ class LineOfBytes : public Asking<LineOfBytes, std::uint64_t> {
 };
 
 #if !PERHAPS_BENCH_NATIVE
+// A family that is known at run time only: one key at a time, and in columns.
+class AnyLine : public Asking<AnyLine, std::string_view> {
+ public:
+  AnyLine(std::uint64_t keys, double bits_per_key) : request_{.keys = keys, .bits_per_key = bits_per_key} { clear(); }
+  std::uint64_t bytes() const override { return filter_->byte_size(); }
+  double fpr(std::uint64_t) const override { return filter_->describe().fpr; }
+  void clear() override { filter_ = *make_any(perhaps::Kind::line, request_, Hash()); }
+  void build(Keys keys, unsigned) override {
+    for (std::size_t i = 0; i < keys.size(); i += kColumn) {
+      const auto part = keys.subspan(i, std::min(kColumn, keys.size() - i));
+      if (filter_->insert(bytes_of_all(part)) != part.size()) throw std::runtime_error("a key did not go in");
+    }
+  }
+  auto probe() const {
+    return [&filter = *filter_](std::string_view key) { return filter.may_contain(perhaps::bytes_of(key)); };
+  }
+  std::uint64_t batch(Keys keys) const {
+    std::array<std::uint64_t, kColumn / kBatch> answers;
+    filter_->may_contain(bytes_of_all(keys), answers);
+    return count_perhaps(std::span(answers).first((keys.size() + 63) / 64));
+  }
+
+ private:
+  static std::span<const Bytes> bytes_of_all(Keys keys) {
+    static std::array<Bytes, kColumn> all;
+    std::ranges::transform(keys, all.begin(), perhaps::bytes_of);
+    return std::span<const Bytes>(all).first(keys.size());
+  }
+
+  AnyRequest request_;
+  std::unique_ptr<AnyMutable> filter_;
+};
+
 const Register<Limit> limit_line({.name = "limit 10.24", .kind = Kind::limit}, kLineBitsPerKey, false);
 const Register<Limit> limit_block({.name = "limit 10.67", .kind = Kind::limit}, kBlockBitsPerKey, false);
 const Register<Limit> limit_writing({.name = "limit 10.24, writing", .kind = Kind::limit}, kLineBitsPerKey, true);
@@ -94,6 +134,7 @@ const Register<Text<LineBloom>> line_of_text({.name = named("line"), .kind = kOu
 const Register<Text<BlockBloom>> block_of_text({.name = named("block"), .kind = kOurs, .headline = true},
                                                kBlockBitsPerKey);
 #if !PERHAPS_BENCH_NATIVE
+const Register<AnyLine> any_line({.name = "line, AnyFilter", .kind = kOurs}, kLineBitsPerKey);
 const Register<LineOfBytes> line_of_bytes({.name = "line of bytes", .kind = kOurs, .limit = "limit 10.24"},
                                           kLineBitsPerKey);
 const Register<Number<LineBloom>> line_4k({.name = "line, 4 KiB pages", .kind = kOurs, .limit = "limit 10.24"},

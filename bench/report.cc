@@ -1,5 +1,7 @@
 #include "report.h"
 
+#include <unistd.h>
+
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -13,9 +15,10 @@ const std::vector<double>* figures(const Row& row, const std::string& column) {
   return row.refused.empty() && found != row.ns.end() && !found->second.empty() ? &found->second : nullptr;
 }
 
-// A peer without a batch call is queried key by key.
+// A peer without a batch call is queried key by key, and its build inserts key by key.
 std::string stand_in(const std::string& column) {
   if (column == "mask" || column == "batch") return "single";
+  if (column == "insert") return "1 thread";
   return {};
 }
 
@@ -84,6 +87,25 @@ const char* word(Kind kind) {
       return "peer";
   }
   return "";
+}
+
+// The row of that kind with the least median; a peer without a batch call is queried key by key.
+const Row* best(const Table& table, Kind kind, const std::string& column, const std::vector<double>** best_figures) {
+  const Row* found = nullptr;
+  for (const Row& row : table.rows) {
+    if (row.about.kind != kind) continue;
+    const auto* ns = figures(row, column);
+    if (ns == nullptr && kind == Kind::peer) ns = figures(row, stand_in(column));
+    if (ns == nullptr || (found != nullptr && median(*ns) >= median(**best_figures))) continue;
+    found = &row;
+    *best_figures = ns;
+  }
+  return found;
+}
+
+void print_ratio(double value, bool in_colour) {
+  const bool red = in_colour && value < 1;
+  std::printf(" %s%8s%s", red ? "\033[31m" : "", times(value).c_str(), red ? "\033[0m" : "");
 }
 
 }  // namespace
@@ -184,6 +206,37 @@ void print(const Table& table) {
     const auto* theirs = native == nullptr ? nullptr : figures(*native, column);
     return ours == nullptr || theirs == nullptr ? "" : times(ratio(*theirs, *ours));
   });
+  std::fflush(stdout);
+}
+
+void print_summary(const std::vector<Table>& tables) {
+  const bool in_colour = isatty(STDOUT_FILENO) == 1;
+  bool begun = false;
+  for (const Table& table : tables) {
+    for (const auto& column : table.columns) {
+      const std::vector<double>* theirs = nullptr;
+      const std::vector<double>* plain = nullptr;
+      const std::vector<double>* native = nullptr;
+      const Row* peer = best(table, Kind::peer, column, &theirs);
+      const Row* ours = best(table, Kind::ours, column, &plain);
+      if (peer == nullptr || ours == nullptr) continue;
+      if (!begun) {
+        std::printf("\nours / best contender (above 1: ours is better)\n  %-28s%-16s%-26s%-26s%9s%9s\n", "table",
+                    "column", "ours", "best contender", "ratio", "native");
+      }
+      begun = true;
+      const auto with_figure = [](const Row& row, double figure) {
+        char text[64];
+        std::snprintf(text, sizeof text, "%.17s %.2f", row.about.name.c_str(), figure);
+        return std::string(text);
+      };
+      std::printf("  %-28s%-16s%-26s%-26s", table.title().c_str(), column.c_str(),
+                  with_figure(*ours, median(*plain)).c_str(), with_figure(*peer, median(*theirs)).c_str());
+      print_ratio(ratio(*theirs, *plain), in_colour);
+      if (best(table, Kind::native, column, &native) != nullptr) print_ratio(ratio(*theirs, *native), in_colour);
+      std::printf("\n");
+    }
+  }
   std::fflush(stdout);
 }
 

@@ -37,6 +37,9 @@ double ratio(const std::vector<double>& a, const std::vector<double>& b);
 std::string short_number(std::uint64_t keys);  // 1e6, 25000
 
 void print(const Table& table);
+// For every column in which others were measured: the best of ours against the best of theirs. On a terminal, a ratio
+// below 1 is red: another one is faster (or, of the peak, smaller).
+void print_summary(const std::vector<Table>& tables);
 void write_json(const std::string& path, const std::map<std::string, std::string>& about,
                 const std::vector<Table>& tables);
 void write_svg(const std::string& path, const std::vector<Table>& tables);
