@@ -38,12 +38,6 @@ concept FoldingPlan = ProbePlan<P> && requires {
   requires P::folds;
 };
 
-namespace detail {
-// The kernel in use. Not a member of Kernels: programs that were linked before know how large that is.
-PERHAPS_API void classic_query(const BloomShape& shape, const std::byte* table, const Batch<>& batch,
-                               std::uint64_t* answers) noexcept;
-}  // namespace detail
-
 // The states of a multiplicative generator that starts at the word: x_0 = word, x_{i+1} = x_i * A mod 2^64. All
 // arithmetic is mod 2^64 and a position is the high part of a product, so there is no division and halving `bits`
 // halves every position: a classic filter with an even number of bits can be folded.
@@ -67,7 +61,7 @@ class Multiplicative {
   static constexpr bool folds = true;          // halving `bits` halves every position
   // A, and the batch kernel.
   static constexpr std::uint64_t kMultiplier = 0xf1357aea2e62a9c5u;
-  static constexpr auto query_kernel = &detail::classic_query;
+  static constexpr auto query_kernel = &detail::Kernels::classic_query;
 
   // The positions of a word among `bits` bits.
   Multiplicative(std::uint64_t start, std::uint64_t bits) noexcept : bits_(bits), x_(start) {}
@@ -136,7 +130,7 @@ struct BloomLayout {
 
   static void query(const BloomShape& shape, const std::byte* table, const detail::Batch<word>& batch,
                     std::uint64_t* answers) noexcept requires KernelPlan<Plan> {
-    Plan::query_kernel(shape, table, batch, answers);
+    (detail::kernels().*Plan::query_kernel)(shape, table, batch, answers);
   }
 
   static void prefetch(BloomShape shape, const std::byte* table, word h) noexcept {

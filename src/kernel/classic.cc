@@ -123,12 +123,3 @@ void classic_kernels(Target target, InstructionSet& set) {
 }
 
 }  // namespace perhaps::kernel
-
-namespace perhaps::detail {
-
-void classic_query(const BloomShape& shape, const std::byte* table, const Batch<>& batch,
-                   std::uint64_t* answers) noexcept {
-  kernel::active().classic_query(shape, table, batch, answers);
-}
-
-}  // namespace perhaps::detail

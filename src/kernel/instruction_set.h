@@ -7,9 +7,6 @@
 #include "perhaps/detail/bits.h"
 #include "perhaps/detail/kernels.h"
 
-namespace perhaps {
-struct BloomShape;
-}  // namespace perhaps
 namespace perhaps::detail {
 struct QuotientCursor;
 struct QuotientPen;
@@ -38,7 +35,6 @@ struct CuckooPlaces {
 struct InstructionSet : detail::Kernels {
   const char* name;
 
-  detail::QueryKernel<BloomShape> classic_query;
   void (*cuckoo_place)(const CuckooShape&, const std::uint64_t* digests, CuckooPlaces*) noexcept;  // 64 digests
   std::size_t (*quotient_read)(detail::QuotientCursor&, std::uint64_t* out, std::size_t room) noexcept;
   bool (*quotient_write)(detail::QuotientPen&, const std::uint64_t* fingerprints, std::size_t count) noexcept;

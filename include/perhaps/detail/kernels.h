@@ -9,6 +9,7 @@
 #include "perhaps/filter.h"
 
 namespace perhaps {
+struct BloomShape;
 struct LineShape;
 struct BlockShape;
 struct CountingShape;
@@ -33,6 +34,7 @@ using InsertKernel = std::size_t (*)(const Shape& shape, std::byte* table, const
 
 // One for each instruction set.
 struct Kernels {
+  QueryKernel<BloomShape> classic_query;
   QueryKernel<LineShape> line_query;
   InsertKernel<LineShape> line_insert;
   QueryKernel<BlockShape> block_query;
