@@ -11,10 +11,6 @@ command ``perhaps``: a filter that was built in one is queried in the others. ``
 """
 from __future__ import annotations
 
-import importlib
-import os
-from typing import Any, Iterable, Iterator, Mapping, Optional, Union
-
 from . import _native
 from ._native import BadRequest, DamagedFile, Error, FileError, Full, Mismatch, Unsupported, WrongKey
 
@@ -24,9 +20,14 @@ __all__ = [
     "build", "families", "formats", "open", "size",
 ]
 
-Key = Union[str, bytes, int]
-Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
-Parameters = Optional[Mapping[str, object]]
+TYPE_CHECKING = False  # importing typing would take longer than all the rest
+if TYPE_CHECKING:
+    import os
+    from typing import Any, Iterable, Iterator, Mapping, Optional, Union
+
+    Key = Union[str, bytes, int]
+    Path = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
+    Parameters = Optional[Mapping[str, object]]
 
 
 def _text(parameters: Parameters) -> Optional[str]:
@@ -38,7 +39,7 @@ def _text(parameters: Parameters) -> Optional[str]:
 
 def _numpy() -> Any:
     try:
-        return importlib.import_module("numpy")  # not `import`: a type checker would read all of numpy
+        return __import__("numpy")  # not `import numpy`: a type checker would read all of it
     except ImportError:
         return None
 
@@ -103,8 +104,8 @@ class Filter(_native.Filter):
     def contains(self, column: Any) -> Any:
         """A bool for each key of a column: a numpy array if numpy is installed, else bytes of 0 and 1.
 
-        A column is an array of numpy or of the module array, a memoryview, or any iterable of keys. For integers in
-        64 bits nothing is copied, and other threads run meanwhile.
+        A column is an array of numpy, of Arrow or of the module array, a memoryview, or any iterable of keys. Integers
+        in 64 bits and the texts of Arrow are not copied, and other threads run meanwhile.
 
         >>> seen = Filter(keys=100)
         >>> seen.update(range(0, 10, 2))

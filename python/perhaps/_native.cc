@@ -29,6 +29,10 @@ class Ref {
  public:
   Ref() = default;
   explicit Ref(PyObject* object) noexcept : object_(object) {}
+  static Ref to(PyObject* object) noexcept {
+    Py_INCREF(object);
+    return Ref(object);
+  }
   Ref(Ref&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
   Ref& operator=(Ref other) noexcept {
     std::swap(object_, other.object_);
@@ -138,7 +142,7 @@ bool number_of(PyObject* object, std::uint64_t& number) {
   }
   if (overflow > 0) {
     number = PyLong_AsUnsignedLongLong(object);
-    if (PyErr_Occurred() == nullptr) return true;
+    if (number != UINT64_MAX || PyErr_Occurred() == nullptr) return true;
     PyErr_Clear();
   }
   PyErr_SetString(PyExc_OverflowError,
@@ -146,8 +150,9 @@ bool number_of(PyObject* object, std::uint64_t& number) {
   return false;
 }
 
+// A borrowed object is fine: whatever runs code that could free it holds it.
 bool key_of(PyObject* object, Key& key) {
-  if (PyUnicode_Check(object)) {
+  if (PyUnicode_CheckExact(object) || PyUnicode_Check(object)) {
     Py_ssize_t size = 0;
     key.bytes.data = PyUnicode_AsUTF8AndSize(object, &size);
     key.bytes.size = static_cast<std::size_t>(size);
@@ -168,6 +173,7 @@ bool key_of(PyObject* object, Key& key) {
                        PyUnicode_CompareWithASCIIString(name.get(), "bool") == 0;
   if (PyIndex_Check(object) != 0 && !is_bool) {
     key.is_number = true;
+    const Ref held = Ref::to(object);
     const Ref index(PyNumber_Index(object));
     return index && number_of(index.get(), key.number);
   }
@@ -367,6 +373,80 @@ bool add_buffer(Run& run, const Py_buffer& view) {
   return false;
 }
 
+// A column of Arrow, where it is: https://arrow.apache.org/docs/format/CDataInterface.html
+struct ArrowSchema {
+  const char* format;
+  const char* name;
+  const char* metadata;
+  std::int64_t flags;
+  std::int64_t n_children;
+  ArrowSchema** children;
+  ArrowSchema* dictionary;
+  void (*release)(ArrowSchema*);
+  void* private_data;
+};
+struct ArrowArray {
+  std::int64_t length;
+  std::int64_t null_count;
+  std::int64_t offset;
+  std::int64_t n_buffers;
+  std::int64_t n_children;
+  const void** buffers;
+  ArrowArray** children;
+  ArrowArray* dictionary;
+  void (*release)(ArrowArray*);
+  void* private_data;
+};
+
+bool has_nulls(const ArrowArray& array) {
+  const auto* const valid = static_cast<const std::uint8_t*>(array.n_buffers > 0 ? array.buffers[0] : nullptr);
+  if (array.null_count == 0 || valid == nullptr) return false;
+  for (std::int64_t i = array.offset; i < array.offset + array.length; ++i)
+    if ((valid[i / 8] >> i % 8 & 1) == 0) return true;
+  return false;
+}
+
+template <class Offset>
+bool add_arrow_texts(Run& run, const ArrowArray& array) {
+  const Offset* const ends = static_cast<const Offset*>(array.buffers[1]) + array.offset;
+  const auto* const data = static_cast<const char*>(array.buffers[2]);
+  run.reserve(static_cast<std::size_t>(array.length));
+  for (std::int64_t i = 0; i < array.length; ++i) {
+    if (ends[i] < 0 || ends[i + 1] < ends[i]) {
+      PyErr_SetString(PyExc_ValueError, "a column of Arrow whose offsets decrease");
+      return false;
+    }
+    run.add_bytes(data + ends[i], static_cast<std::size_t>(ends[i + 1] - ends[i]));
+  }
+  return true;
+}
+
+bool add_arrow(Run& run, const ArrowSchema& schema, const ArrowArray& array) {
+  if (schema.release == nullptr || array.release == nullptr) {
+    PyErr_SetString(PyExc_ValueError, "a column of Arrow that was released");
+    return false;
+  }
+  if (has_nulls(array)) {
+    PyErr_SetString(PyExc_ValueError, "a column of Arrow with nulls, which are no keys: drop them");
+    return false;
+  }
+  const char type = schema.dictionary == nullptr && schema.format[0] != 0 && schema.format[1] == 0 ? *schema.format : 0;
+  const bool is_text = type != 0 && std::strchr("uUzZ", type) != nullptr;
+  if (array.length == 0 && is_text) return true;
+  if (type == 'u' || type == 'z') return add_arrow_texts<std::int32_t>(run, array);
+  if (type == 'U' || type == 'Z') return add_arrow_texts<std::int64_t>(run, array);
+  static constexpr char kTheirs[] = "cCsSiIlL";
+  static constexpr char kOurs[] = "bBhHiIqQ";
+  if (const char* const at = type == 0 ? nullptr : std::strchr(kTheirs, type)) {
+    const Py_ssize_t size = 1 << (at - kTheirs) / 2;
+    return add_integers(run, kOurs[at - kTheirs], static_cast<const char*>(array.buffers[1]) + array.offset * size,
+                        static_cast<Py_ssize_t>(array.length), size, size);
+  }
+  PyErr_Format(PyExc_TypeError, "a column of keys has integers, texts or bytes, not Arrow's %s'%s'",
+               schema.dictionary == nullptr ? "" : "dictionary of ", schema.format);
+  return false;
+}
+
 // As many keys as are hashed between two looks at the interpreter.
 constexpr std::size_t kRun = 4096;
 
@@ -383,32 +463,40 @@ bool for_each_run(PyObject* column, std::size_t at_most, Use use) {
     if (buffer.take(column)) {
       const char* const format = buffer.view().format;
       if (format == nullptr || std::strcmp(format, "O") != 0) {
-        if (!add_buffer(run, buffer.view()) || (run.size() != 0 && !use(run))) return false;
-        run.clear();
-        return true;
+        return add_buffer(run, buffer.view()) && (run.size() == 0 || use(run));
       }
     } else {
       PyErr_Clear();  // an array of objects that has no buffer: key by key
     }
   }
+  if (PyObject_HasAttrString(column, "__arrow_c_array__") != 0) {
+    const Ref capsules(PyObject_CallMethod(column, "__arrow_c_array__", nullptr));
+    PyObject* schema = nullptr;
+    PyObject* array = nullptr;
+    if (!capsules || !PyArg_ParseTuple(capsules.get(), "OO", &schema, &array)) return false;
+    const auto* const type = static_cast<const ArrowSchema*>(PyCapsule_GetPointer(schema, "arrow_schema"));
+    const auto* const data = static_cast<const ArrowArray*>(PyCapsule_GetPointer(array, "arrow_array"));
+    return type != nullptr && data != nullptr && add_arrow(run, *type, *data) && (run.size() == 0 || use(run));
+  }
+  const auto flush = [&] {
+    const bool used = use(run);
+    run.clear();
+    return used;
+  };
   const auto add = [&](PyObject* item) {
     Key key;
     if (!key_of(item, key)) return false;
-    if (!run.fits(key) || run.size() == at_most) {
-      if (!use(run)) return false;
-      run.clear();
+    if (!run.fits(key)) {
+      const Ref held = key.is_number ? Ref() : Ref::to(item);
+      if (!flush()) return false;
     }
     run.add(key, item);
-    return true;
+    return run.size() < at_most || flush();
   };
   if (PyList_CheckExact(column)) {
-    // The list may change while a batch runs: its length is asked again each time, and each item is held.
-    for (Py_ssize_t i = 0; i < PyList_Size(column); ++i) {
-      PyObject* const item = PyList_GetItem(column, i);
-      Py_INCREF(item);
-      const Ref held(item);
-      if (!add(item)) return false;
-    }
+    // The list may change when other code runs: its length is asked again each time.
+    for (Py_ssize_t i = 0; i < PyList_Size(column); ++i)
+      if (!add(PyList_GetItem(column, i))) return false;
   } else {
     const Ref iterator(PyObject_GetIter(column));
     if (!iterator) return false;
@@ -587,11 +675,10 @@ PyObject* filter_build(PyObject* self, PyObject* args) {
     };
     bool done = for_each_run(column, SIZE_MAX, use);
     if (done && filter == nullptr) done = use(Run());  // no key at all
-    if (mixed) {
-      PyErr_SetString(PyExc_TypeError, "a filter is built from texts and bytes, or from ints, not from both");
-      perhaps_free(filter);
-    }
-    return done ? keep(self, filter) : nullptr;
+    if (mixed) PyErr_SetString(PyExc_TypeError, "a filter is built from texts and bytes, or from ints, not from both");
+    if (done) return keep(self, filter);
+    perhaps_free(filter);
+    return nullptr;
   });
 }
 

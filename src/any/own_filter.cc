@@ -28,7 +28,13 @@ void find(const DigestProbe* probe, OwnFilter& own) {
   if (dynamic_cast<const Probe*>(probe) == nullptr) return;
   own.may_contain_integers = [](const DigestProbe& as, std::span<const std::uint64_t> integers,
                                 std::span<std::uint64_t> answers) noexcept {
-    filter_in(static_cast<const Probe&>(as)).may_contain(integers, answers);
+    const auto& filter = filter_in(static_cast<const Probe&>(as));
+    // A batch of one costs 76 ns, this 28 (in cache).
+    if (integers.size() == 1) {
+      answers[0] = filter.may_contain(integers[0]) ? 1 : 0;
+    } else {
+      filter.may_contain(integers, answers);
+    }
   };
   own.header = [](const DigestProbe& as, Record record) {
     return header_of(filter_in(static_cast<const Probe&>(as)), record);

@@ -6,6 +6,7 @@ filter_test.py [TOOL]      with the folder of the package on PYTHONPATH
 """
 import array
 import copy
+import ctypes
 import gc
 import os
 import pickle
@@ -83,6 +84,45 @@ class Keys(unittest.TestCase):
         self.assertIn(Evil("a"), seen)
         seen.update([Evil("b")])
         self.assertEqual(list(seen.contains([Evil("a"), Evil("b")])), [True, True])
+
+
+class ArrowSchema(ctypes.Structure):
+    _fields_ = [("format", ctypes.c_char_p), ("name", ctypes.c_char_p), ("metadata", ctypes.c_char_p),
+                ("flags", ctypes.c_int64), ("n_children", ctypes.c_int64), ("children", ctypes.c_void_p),
+                ("dictionary", ctypes.c_void_p), ("release", ctypes.c_void_p), ("private_data", ctypes.c_void_p)]
+
+
+class ArrowArray(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_int64), ("null_count", ctypes.c_int64), ("offset", ctypes.c_int64),
+                ("n_buffers", ctypes.c_int64), ("n_children", ctypes.c_int64), ("buffers", ctypes.c_void_p),
+                ("children", ctypes.c_void_p), ("dictionary", ctypes.c_void_p), ("release", ctypes.c_void_p),
+                ("private_data", ctypes.c_void_p)]
+
+
+class Arrow:
+    """A column as Arrow's C data interface has it; pyarrow is not needed to make one."""
+
+    def __init__(self, format, *buffers, length, offset=0, null_count=0, dictionary=None, release=1):
+        self.kept = [None if b is None else ctypes.create_string_buffer(b, len(b)) for b in buffers]
+        self.buffers = (ctypes.c_void_p * len(buffers))(*(b and ctypes.addressof(b) for b in self.kept))
+        self.schema = ArrowSchema(format=format.encode(), dictionary=dictionary, release=release)
+        self.array = ArrowArray(length=length, null_count=null_count, offset=offset, n_buffers=len(buffers),
+                                buffers=ctypes.addressof(self.buffers), release=release)
+
+    @classmethod
+    def texts(cls, format, texts, **more):
+        all = [text.encode() for text in texts]
+        ends = numpy.cumsum([0] + [len(text) for text in all]).astype("<i4" if format in "uz" else "<i8")
+        return cls(format, None, ends.tobytes(), b"".join(all), **{"length": len(all), **more})
+
+    def __len__(self):
+        return self.array.length
+
+    def __arrow_c_array__(self, requested_schema=None):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+        return (new(ctypes.addressof(self.schema), b"arrow_schema", None),
+                new(ctypes.addressof(self.array), b"arrow_array", None))
 
 
 class Columns(unittest.TestCase):
@@ -166,11 +206,55 @@ class Columns(unittest.TestCase):
                 self.seen.update(wrong)
         self.assertEqual(len(self.seen), 0)
 
+    def test_arrow(self):
+        for format in ["u", "U", "z", "Z"]:
+            seen = perhaps.Filter(keys=10_000)
+            seen.update(Arrow.texts(format, WORDS))
+            self.assertTrue(seen.contains(WORDS).all())
+            column = Arrow.texts(format, ["", "grün", *WORDS[:10], *OTHERS[:10]])
+            seen.add("grün")
+            self.assertEqual(seen.contains(column).tolist(), [False] + [True] * 11 + [False] * 10)
+            column.array.offset, column.array.length = 1, 3
+            self.assertEqual(seen.contains(column).tolist(), [True] * 3)
+            self.assertEqual(seen.contains(Arrow(format, None, None, None, length=0)).tolist(), [])
+            self.assertIn("grün", perhaps.build(column))
+        for format, numpys in zip("cCsSiIlL", ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"]):
+            numbers = numpy.array([1, 2, -3 if numpys[0] == "i" else 3, 100], numpys)
+            column = Arrow(format, None, numbers.tobytes(), length=3, offset=1)
+            seen = perhaps.Filter(keys=100)
+            seen.update(column)
+            self.assertEqual(seen.contains([int(n) for n in numbers]).tolist(), [False, True, True, True])
+        valid = Arrow.texts("u", ["a", "b"], null_count=-1)
+        valid.kept[0] = ctypes.create_string_buffer(b"\x03", 1)
+        valid.buffers[0] = ctypes.addressof(valid.kept[0])
+        self.assertEqual(len(self.seen.contains(valid)), 2)
+        valid.kept[0][0] = b"\x01"
+        released = Arrow.texts("u", ["a"], release=None)
+        decreasing = Arrow("u", None, numpy.array([3, 1], "<i4").tobytes(), b"abc", length=1)
+        for wrong, why in [(valid, "nulls"), (released, "released"), (decreasing, "offsets")]:
+            with self.assertRaisesRegex(ValueError, why):
+                self.seen.update(wrong)
+        for wrong in [Arrow("g", None, bytes(8), length=1), Arrow("+s", None, length=1),
+                      Arrow("i", None, bytes(4), length=1, dictionary=1)]:
+            with self.assertRaisesRegex(TypeError, "Arrow"):
+                self.seen.update(wrong)
+        self.assertEqual(len(self.seen), 0)
+
     def test_without_numpy(self):
         code = ("import sys; sys.modules['numpy'] = None; import perhaps; f = perhaps.Filter(keys=9); f.add(1);"
                 "print(f.contains([1, 2]))")
         out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         self.assertEqual(out, "b'\\x01\\x00'\n")
+
+    def test_a_list_that_its_own_keys_change(self):
+        class Evil:
+            def __index__(self):
+                keys.clear()
+                return 7
+
+        for before in [["a", "b"], [1, 2], []]:
+            keys = [*before, Evil(), "c"]
+            self.assertEqual(len(self.seen.contains(keys)), len(before) + 1)
 
     def test_a_list_that_changes_meanwhile(self):
         keys = [f"{i}" * 3 for i in range(50_000)]
@@ -275,6 +359,8 @@ class Sets(unittest.TestCase):
             perhaps.Filter(key=b"short")
         with self.assertRaisesRegex(TypeError, "not from both"):
             perhaps.build(["a", 1])
+        with self.assertRaisesRegex(TypeError, "not float"):
+            perhaps.build(["a", 1, 1.5])
         with self.assertRaisesRegex(perhaps.DamagedFile, "."):
             perhaps.Filter.from_bytes(b"nothing of ours")
         data = bytearray(bytes(perhaps.Filter(keys=100)))
