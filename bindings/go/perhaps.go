@@ -67,6 +67,7 @@ import "C"
 import (
 	"errors"
 	"runtime"
+	"strings"
 	"unsafe"
 )
 
@@ -143,26 +144,35 @@ type Filter struct {
 }
 
 // Memory of C that lives as long as a call.
-type arena struct{ all []unsafe.Pointer }
+type arena struct {
+	all []unsafe.Pointer
+	err error // of a text or a secret that C would misread
+}
 
-func (a *arena) text(s string) *C.char {
-	if s == "" {
-		return nil
+func (a *arena) path(s string) *C.char {
+	if strings.IndexByte(s, 0) >= 0 {
+		a.err = &failure{ErrBadParameter, "a name contains a NUL"}
 	}
 	c := C.CString(s)
 	a.all = append(a.all, unsafe.Pointer(c))
 	return c
 }
-func (a *arena) secret(s []byte) (*C.uchar, error) {
+func (a *arena) text(s string) *C.char {
+	if s == "" {
+		return nil
+	}
+	return a.path(s)
+}
+func (a *arena) secret(s []byte) *C.uchar {
 	if s == nil {
-		return nil, nil
+		return nil
 	}
 	if len(s) != 16 {
-		return nil, &failure{ErrBadParameter, "a secret has 16 bytes"}
+		a.err = &failure{ErrBadParameter, "a secret has 16 bytes"}
 	}
 	c := C.CBytes(s)
 	a.all = append(a.all, c)
-	return (*C.uchar)(c), nil
+	return (*C.uchar)(c)
 }
 func (a *arena) free() {
 	for _, p := range a.all {
@@ -186,9 +196,8 @@ func (o Options) inC(a *arena) (*C.perhaps_options, error) {
 	to.threads = C.uint32_t(o.Threads)
 	to.format = a.text(o.Format)
 	to.parameters = a.text(o.Parameters)
-	var err error
-	to.secret, err = a.secret(o.Secret)
-	return to, err
+	to.secret = a.secret(o.Secret)
+	return to, a.err
 }
 
 func made(call func(**C.perhaps_filter) C.perhaps_status) (*Filter, error) {
@@ -261,26 +270,23 @@ func BuildIntegers(options Options, integers []uint64) (*Filter, error) {
 	})
 }
 
-func (r Reading) inC(a *arena) (*C.perhaps_open_options, error) {
+func (r Reading) inC(a *arena) *C.perhaps_open_options {
 	to := (*C.perhaps_open_options)(C.calloc(1, C.sizeof_perhaps_open_options))
 	a.all = append(a.all, unsafe.Pointer(to))
 	to.size = C.sizeof_perhaps_open_options
 	to.format = a.text(r.Format)
-	var err error
-	to.secret, err = a.secret(r.Secret)
-	return to, err
+	to.secret = a.secret(r.Secret)
+	return to
 }
 
 // Open maps a file. The filter is read-only; Copy makes one that can be changed.
 func (r Reading) Open(path string) (*Filter, error) {
 	var a arena
 	defer a.free()
-	in, err := r.inC(&a)
-	if err != nil {
-		return nil, err
+	in, name := r.inC(&a), a.path(path)
+	if a.err != nil {
+		return nil, a.err
 	}
-	name := C.CString(path)
-	defer C.free(unsafe.Pointer(name))
 	return made(func(to **C.perhaps_filter) C.perhaps_status { return C.perhaps_open(name, in, to) })
 }
 
@@ -288,9 +294,9 @@ func (r Reading) Open(path string) (*Filter, error) {
 func (r Reading) Read(bytes []byte) (*Filter, error) {
 	var a arena
 	defer a.free()
-	in, err := r.inC(&a)
-	if err != nil {
-		return nil, err
+	in := r.inC(&a)
+	if a.err != nil {
+		return nil, a.err
 	}
 	var data unsafe.Pointer
 	if len(bytes) != 0 {
@@ -395,8 +401,12 @@ func (f *Filter) Intersect(other *Filter) error {
 // Save writes a file, whole or not at all.
 func (f *Filter) Save(path string) error {
 	defer runtime.KeepAlive(f)
-	name := C.CString(path)
-	defer C.free(unsafe.Pointer(name))
+	var a arena
+	defer a.free()
+	name := a.path(path)
+	if a.err != nil {
+		return a.err
+	}
 	return check(func() C.perhaps_status { return C.perhaps_save(f.filter, name) })
 }
 

@@ -158,6 +158,13 @@ func TestChangesAndRefusals(t *testing.T) {
 	if _, err := (Reading{Secret: secret}).Read(data[:len(data)-1]); !errors.Is(err, ErrDamaged) {
 		t.Fatal(err)
 	}
+	_, ofOpen := Open("seen\x00cut")
+	_, ofNew := New(Options{Family: "line\x00cut"})
+	for _, err := range []error{keyed.Save("seen\x00cut"), ofOpen, ofNew} {
+		if !errors.Is(err, ErrBadParameter) {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestOtherSystems(t *testing.T) {

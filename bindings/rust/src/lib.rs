@@ -13,6 +13,7 @@ use perhaps_sys as sys;
 use std::ffi::{CStr, CString};
 use std::fmt;
 use std::os::raw::{c_char, c_void};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
@@ -241,7 +242,7 @@ impl Reading {
 
     /// Maps a file. The filter is read-only; `try_clone` makes one that can be changed.
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Filter> {
-        let path = c_string(path.as_ref().to_string_lossy().into_owned())?;
+        let path = c_string(path.as_ref().as_os_str().as_bytes())?;
         self.with(|options| Filter::made(|filter| unsafe { sys::perhaps_open(path.as_ptr(), options, filter) }))
     }
     /// A copy of the bytes of a file.
@@ -372,7 +373,7 @@ impl Filter {
 
     /// Writes a file, whole or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let path = c_string(path.as_ref().to_string_lossy().into_owned())?;
+        let path = c_string(path.as_ref().as_os_str().as_bytes())?;
         check(unsafe { sys::perhaps_save(self.filter, path.as_ptr()) })
     }
     /// The bytes of that file.

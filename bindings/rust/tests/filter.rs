@@ -1,5 +1,6 @@
 //! Promise: the crate is the C API with Rust's manners: the same answers, errors as values, no memory that is not
 //! freed once. Would notice: a struct that differs from perhaps.h, a key that is lost, a status that is ignored.
+use std::os::unix::ffi::OsStrExt;
 use perhaps::{Filter, Kind, Options, Reading};
 
 fn words(prefix: &str, count: usize) -> Vec<String> {
@@ -84,4 +85,17 @@ fn many_threads_query_one_filter() {
             scope.spawn(|| assert!(seen.may_contain_all(&keys).iter().all(|&a| a)));
         }
     });
+}
+
+#[test]
+fn names_that_are_no_utf8() {
+    let mut name = format!("perhaps-{}-", std::process::id()).into_bytes();
+    name.push(0xff);
+    let name = std::env::temp_dir().join(std::ffi::OsStr::from_bytes(&name));
+    let seen = Options::new().keys(10).create().unwrap();
+    seen.save(&name).unwrap();
+    std::fs::metadata(&name).unwrap();
+    Filter::open(&name).unwrap();
+    std::fs::remove_file(&name).unwrap();
+    assert_eq!(seen.save("seen\0cut").unwrap_err().kind(), Kind::BadParameter);
 }
