@@ -37,6 +37,12 @@ def _text(parameters: Parameters) -> Optional[str]:
                     for name, value in parameters.items())
 
 
+def _rate(fpr: Optional[float]) -> float:
+    if fpr == 0:  # which means the default, to the library
+        raise BadRequest("fpr: a rate lies between 0 and 1")
+    return fpr or 0
+
+
 def _numpy() -> Any:
     try:
         return __import__("numpy")  # not `import numpy`: a type checker would read all of it
@@ -76,7 +82,7 @@ class Filter(_native.Filter):
         seed: Optional[int] = None,
     ) -> None:
         """An empty filter for `keys` keys. `key` is a secret of 16 bytes, for keys that strangers choose."""
-        self._make(family, keys, fpr, bits_per_key, max_bytes, guard_bits, 0, seed, key, 0, None, None)
+        self._make(family, keys, _rate(fpr), bits_per_key, max_bytes, guard_bits, 0, seed, key, 0, None, None)
         self._keyed = key is not None
 
     @classmethod
@@ -231,7 +237,7 @@ def open(
 def build(
     keys: Iterable[Key],
     family: Optional[str] = None,
-    fpr: float = 0,
+    fpr: Optional[float] = None,
     *,
     threads: int = 1,
     key: Optional[bytes] = None,
@@ -256,7 +262,7 @@ def build(
         family = family or "ribbon"
     expected = len(column) if format is None else 0  # type: ignore[arg-type]
     filter = Filter.__new__(Filter)
-    filter._build(column, (family, expected, fpr, bits_per_key, max_bytes, 0, arity, seed, key, threads, format,
+    filter._build(column, (family, expected, _rate(fpr), bits_per_key, max_bytes, 0, arity, seed, key, threads, format,
                            _text(parameters)))
     filter._parameters, filter._keyed = parameters, key is not None
     return filter
@@ -268,7 +274,7 @@ def size(keys: int, fpr: float = 0.01, family: str = "line", *, bits_per_key: fl
     >>> size(1_000_000, fpr=0.01)["bytes"] < 1_400_000
     True
     """
-    sizes = _native.size(family, keys, fpr, bits_per_key, 0, 0, 0, None, None, 0, None, None)
+    sizes = _native.size(family, keys, _rate(fpr), bits_per_key, 0, 0, 0, None, None, 0, None, None)
     return {"bytes": sizes["bytes"], "bits": sizes["bits"], "probes": sizes["probes"], "fpr": sizes["fpr"]}
 
 

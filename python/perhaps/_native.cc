@@ -146,7 +146,7 @@ bool number_of(PyObject* object, std::uint64_t& number) {
     PyErr_Clear();
   }
   PyErr_SetString(PyExc_OverflowError,
-                  "an int key has 64 bits: -2**63 .. 2**64 - 1; hash larger ones as text or bytes");
+                  "an int has 64 bits here: -2**63 .. 2**64 - 1; larger keys may be text or bytes");
   return false;
 }
 
@@ -607,13 +607,14 @@ int to_u32(PyObject* object, void* to) {
   return 1;
 }
 
-bool read_secret(const char* secret, Py_ssize_t size, const unsigned char*& to) {
-  if (secret != nullptr && size != 16) {
-    PyErr_SetString(PyExc_ValueError, "a key of the hash has 16 bytes");
-    return false;
+int to_secret(PyObject* object, void* to) {
+  if (object == Py_None) return 1;
+  if (!PyBytes_Check(object) || PyBytes_Size(object) != 16) {
+    PyErr_SetString(PyExc_ValueError, "a key of the hash is a bytes object of 16 bytes");
+    return 0;
   }
-  to = reinterpret_cast<const unsigned char*>(secret);
-  return true;
+  *static_cast<const unsigned char**>(to) = reinterpret_cast<const unsigned char*>(PyBytes_AsString(object));
+  return 1;
 }
 
 struct Options {
@@ -625,17 +626,15 @@ bool read_options(PyObject* args, Options& options) {
   perhaps_options& to = options.to;
   to.size = sizeof to;
   PyObject* seed = nullptr;
-  const char* secret = nullptr;
-  Py_ssize_t secret_size = 0;
-  if (!PyArg_ParseTuple(args, "zO&ddO&O&O&Oz#O&zz", &to.family, to_u64, &to.keys, &to.fpr, &to.bits_per_key, to_u64,
-                        &to.max_bytes, to_u32, &to.guard_bits, to_u32, &to.arity, &seed, &secret, &secret_size, to_u32,
+  if (!PyArg_ParseTuple(args, "zO&ddO&O&O&OO&O&zz", &to.family, to_u64, &to.keys, &to.fpr, &to.bits_per_key, to_u64,
+                        &to.max_bytes, to_u32, &to.guard_bits, to_u32, &to.arity, &seed, to_secret, &to.secret, to_u32,
                         &to.threads, &to.format, &to.parameters))
     return false;
   if (seed != Py_None) {
     if (!number_of(seed, options.seed)) return false;
     to.seed = &options.seed;
   }
-  return read_secret(secret, secret_size, to.secret);
+  return true;
 }
 
 PyObject* filter_make(PyObject* self, PyObject* args) {
@@ -684,16 +683,13 @@ PyObject* filter_build(PyObject* self, PyObject* args) {
 
 PyObject* filter_open(PyObject* self, PyObject* args) {
   PyObject* path = nullptr;
-  const char* secret = nullptr;
-  Py_ssize_t size = 0;
   int verify = 1;
   perhaps_open_options options{};
   options.size = sizeof options;
-  if (!PyArg_ParseTuple(args, "O&z#zzp", PyUnicode_FSConverter, &path, &secret, &size, &options.format,
+  if (!PyArg_ParseTuple(args, "O&O&zzp", PyUnicode_FSConverter, &path, to_secret, &options.secret, &options.format,
                         &options.parameters, &verify))
     return nullptr;
   const Ref kept(path);
-  if (!read_secret(secret, size, options.secret)) return nullptr;
   if (verify == 0) options.flags = PERHAPS_NO_VERIFY;
   perhaps_filter* filter = nullptr;
   perhaps_status status = PERHAPS_OK;
@@ -708,22 +704,18 @@ PyObject* filter_open(PyObject* self, PyObject* args) {
 
 PyObject* filter_read(PyObject* self, PyObject* args) {
   Py_buffer bytes{};
-  const char* secret = nullptr;
-  Py_ssize_t size = 0;
   perhaps_open_options options{};
   options.size = sizeof options;
-  if (!PyArg_ParseTuple(args, "y*z#zzz", &bytes, &secret, &size, &options.format, &options.parameters,
+  if (!PyArg_ParseTuple(args, "y*O&zzz", &bytes, to_secret, &options.secret, &options.format, &options.parameters,
                         &options.file_name))
     return nullptr;
   perhaps_filter* filter = nullptr;
   perhaps_status status = PERHAPS_OK;
-  const bool good = read_secret(secret, size, options.secret);
-  if (good) {
+  {
     const NoGil others;
     status = perhaps_from_bytes(bytes.buf, static_cast<std::size_t>(bytes.len), &options, &filter);
   }
   PyBuffer_Release(&bytes);
-  if (!good) return nullptr;
   if (status != PERHAPS_OK) return raise(status, perhaps_last_error(), Of::bytes);
   return keep(self, filter);
 }
