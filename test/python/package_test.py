@@ -77,22 +77,19 @@ class Package(unittest.TestCase):
 
     def test_pip(self):
         with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "source"
-            for path in ["CMakeLists.txt", "include/perhaps.h", *(f"python/{name}" for name in (
-                    "pyproject.toml", "setup.py", "perhaps/__init__.py", "perhaps/_native.cc", "perhaps/_native.pyi",
-                    "perhaps/py.typed"))]:
-                (copy / path).parent.mkdir(parents=True, exist_ok=True)
-                (copy / path).write_bytes((SOURCE / path).read_bytes())
-            env = {**os.environ, "PERHAPS_LIB_DIR": str(BUILD), "PIP_NO_INDEX": "1",
+            env = {**os.environ, "PERHAPS_BUILD_DIR": str(BUILD), "PIP_NO_INDEX": "1",
                    "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore"}
-            done = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation",
-                                   "--no-deps", "--target", f"{folder}/installed", str(copy / "python")],
-                                  capture_output=True, text=True, env=env)
+            env.pop("PYTHONPATH")
+            done = subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--target", f"{folder}/installed",
+                                   SOURCE / "python"], capture_output=True, text=True, env=env)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             done = subprocess.run([sys.executable, "-c", "import perhaps; f = perhaps.Filter(keys=9); f.add('a');"
                                    "print(perhaps.__file__, 'a' in f)"], capture_output=True, text=True,
                                   env={**os.environ, "PYTHONPATH": f"{folder}/installed"})
             self.assertEqual(done.stdout.split(), [f"{folder}/installed/perhaps/__init__.py", "True"], done.stderr)
+            done = subprocess.run([sys.executable, "-m", "pip", "list", "--path", f"{folder}/installed"], check=True,
+                                  capture_output=True, text=True)
+            self.assertRegex(done.stdout, r"perhaps +[0-9.]+\n")
 
 
 if __name__ == "__main__":
