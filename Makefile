@@ -1,7 +1,7 @@
 # Two commands: `make run` shows what it does, `make test` proves it. Both install what is missing first.
 .DEFAULT_GOAL := help
-.PHONY: help run redis python test test-languages bench bench-redis test-valkey test-defrag bench-lsm soak fuzz
-.PHONY: install deb doc abi
+.PHONY: help run redis python test test-languages test-valkey test-defrag soak fuzz
+.PHONY: bench bench-redis bench-python bench-lsm install deb doc abi
 .PHONY: format lint clean
 
 PREFIX ?= /usr/local
@@ -25,6 +25,7 @@ help:
 	@echo 'make bench    measure against the limit and against others   CONTENDERS=dir BENCH_ARGS=...'
 	@echo 'make test-valkey, make test-defrag  the suite of the Redis module on Valkey 8, on a Redis 8 that defragments'
 	@echo 'make bench-redis  what the Redis module costs, and what its batches gain'
+	@echo 'make bench-python  what the Python package costs, beside the same calls in C++    BENCH_ARGS=...'
 	@echo 'make bench-lsm  real databases with and without filters, reads counted      BENCH_ARGS=...'
 	@echo 'make soak     the campaign of doc/reliability.md, about a day, resumable    SOAK_ARGS=--quick: ten minutes'
 	@echo 'make fuzz     every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
@@ -83,6 +84,13 @@ bench-redis:
 	@test -f build/release/build.ninja || cmake --preset release -DPERHAPS_TESTS=OFF >/dev/null
 	@cmake --build build/release --target perhaps-redis
 	@python3 bench/redis.py build/release/perhaps-redis.so $(BENCH_ARGS)
+
+bench-python:
+	@scripts/setup test
+	@test -f build/release/build.ninja || cmake --preset release -DPERHAPS_TESTS=OFF >/dev/null
+	@cmake -S . -B build/release -DPERHAPS_PYTHON=ON >/dev/null
+	@cmake --build build/release --target perhaps_python perhaps-bench-python
+	@PYTHONPATH=build/release/python /usr/bin/python3 bench/python.py build/release/perhaps-bench-python.so $(BENCH_ARGS)
 
 bench-lsm:
 	@scripts/setup bench

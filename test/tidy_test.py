@@ -68,7 +68,7 @@ MAY_INCLUDE = {
     "plugins/redis": ["perhaps/", "redis/", "redisbloom/"],
     "python": ["perhaps.h"],
     "examples": ["perhaps/"],
-    "bench": ["perhaps/", "kernel/", "cli/", "perhaps_leveldb.h", "perhaps_rocksdb.h"],
+    "bench": ["perhaps/", "perhaps.h", "kernel/", "cli/", "perhaps_leveldb.h", "perhaps_rocksdb.h"],
     "fuzz": [*BEHIND, "perhaps.h", "redis/"],
     "test": [*BEHIND, "perhaps.h", "conformance/", "interop/", "support/"],
     "test/redis": ["perhaps/", "redis/"],
