@@ -1,17 +1,24 @@
 #!/usr/bin/env python3
-"""Promise: libperhaps.so exports the public API and nothing else, and every PERHAPS_API function is there. Would
-notice: a standard-library template, a Highway or xxHash symbol, an internal of ours, a declaration without definition.
+"""Promise: libperhaps.so exports the public API and nothing else, and every PERHAPS_API function is there, as is every
+symbol of the last release of this SONAME (`make abi` compares their types as well). Would notice: a standard-library
+template, a Highway or xxHash symbol, an internal of ours, a declaration without definition, a removed function.
 
-exports_test.py LIBRARY INCLUDE_FOLDER
+exports_test.py LIBRARY INCLUDE_FOLDER DUMP
 """
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-library, include = sys.argv[1], Path(sys.argv[2])
-out = subprocess.run(["nm", "-D", "-C", "--defined-only", library], check=True, capture_output=True, text=True).stdout
-exported = [line.split(" ", 2)[2] for line in out.splitlines()]
+library, include, dump = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+
+
+def symbols(*options):
+    out = subprocess.run(["nm", "-D", *options, "--defined-only", library], check=True, capture_output=True, text=True)
+    return [line.split(" ", 2)[2] for line in out.stdout.splitlines()]
+
+
+exported = symbols("-C")
 
 declared = set()
 for header in include.rglob("*.h"):
@@ -37,6 +44,11 @@ for symbol in exported:
         seen.add(match.group(2))
 for name in sorted(declared - seen):
     errors.append(f"declared PERHAPS_API, but not exported: {name}")
+released = set(re.findall(r"<elf-symbol name='([^']+)'", dump.read_text()))
+for name in sorted(released - {symbol.split("@")[0] for symbol in symbols()}):
+    errors.append(f"in {dump.name}, but no longer exported: {name}")
+if len(released) < 20:
+    errors.append(f"{dump.name}: only {len(released)} symbols: this is not a dump")
 if len(exported) < 20:
     errors.append(f"only {len(exported)} symbols: this is not the library")
 
