@@ -1,5 +1,5 @@
-"""What pip calls to make the wheel (PEP 517). CMake builds the extension, with the library inside, as for `make python`;
-no package has to be fetched.
+"""What pip calls to make the wheel (PEP 517). CMake builds the extension, with the library inside, as for
+`make python`; no package has to be fetched.
 
 PERHAPS_BUILD_DIR is a folder that CMake has configured already, in which less remains to be built.
 """
@@ -33,10 +33,11 @@ def built():
     folder = os.environ.get("PERHAPS_BUILD_DIR")
     if folder is None:
         folder = ROOT / "build" / "pip"
-        parts = [f"-DPERHAPS_{part}=OFF" for part in ("CLI", "INSTALL", "LEVELDB", "REDIS", "ROCKSDB", "SHARED", "TESTS")]
-        subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", "-DPERHAPS_PYTHON=ON",
-                        f"-DPERHAPS_PYTHON_EXECUTABLE={sys.executable}", "-DCMAKE_COMPILE_WARNING_AS_ERROR=OFF", *parts],
-                       check=True)
+        without = ("CLI", "INSTALL", "LEVELDB", "REDIS", "ROCKSDB", "SHARED", "TESTS")
+        subprocess.run(["cmake", "-S", ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=Release",
+                        "-DCMAKE_COMPILE_WARNING_AS_ERROR=OFF", "-DPERHAPS_PYTHON=ON",
+                        f"-DPERHAPS_PYTHON_EXECUTABLE={sys.executable}",
+                        *(f"-DPERHAPS_{part}=OFF" for part in without)], check=True)
     subprocess.run(["cmake", "--build", folder, "--parallel", str(os.cpu_count()), "--target", "perhaps_python"],
                    check=True)
     return Path(folder) / "python" / "perhaps"

@@ -359,9 +359,9 @@ class Sets(unittest.TestCase):
             perhaps.Filter(key=b"short")
         with self.assertRaisesRegex(ValueError, "16 bytes"):
             perhaps.Filter.from_bytes(bytes(perhaps.Filter(keys=9)), key="x" * 16)
-        for zero in [lambda: perhaps.Filter(fpr=0), lambda: perhaps.build(["a"], fpr=0), lambda: perhaps.size(9, fpr=0)]:
+        for use in [perhaps.Filter, perhaps.build, perhaps.size]:
             with self.assertRaisesRegex(perhaps.BadRequest, "fpr"):
-                zero()
+                use(keys=[9] if use is perhaps.build else 9, fpr=0)
         with self.assertRaisesRegex(TypeError, "not from both"):
             perhaps.build(["a", 1])
         with self.assertRaisesRegex(TypeError, "not float"):
