@@ -20,7 +20,6 @@ import sys
 import tempfile
 import time
 import unittest
-import xml.etree.ElementTree
 
 PERHAPS = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else ""
 PEER = os.path.abspath(sys.argv[2]) if len(sys.argv) > 2 else ""
@@ -1074,79 +1073,6 @@ class Info(Case):
         done = self.run_perhaps("info", "line", "none")
         self.assertEqual(done.returncode, 2)
         self.assertIn(b"family     line", done.stdout)
-
-
-class Bench(Case):
-    """Every family is measured, and every hash. Would notice: one that is left out, or a filter that is not filled.
-    Speeds are not checked."""
-
-    def test_bench(self):
-        rows = self.json("bench", "--keys", "20k", "--threads", "2", "--svg", "all.svg")
-        self.assertEqual([row["family"] for row in rows], list(FAMILIES))
-        for row in rows:
-            for name in ["build_ns", "single_ns", "batch_ns"]:
-                self.assertTrue(0 < row[name + "_low"] <= row[name] <= row[name + "_high"], row)
-            self.assertTrue(0 < row["fpr"] < 0.02, row)
-            self.assertGreaterEqual(row["bytes"] * 8, 6 * row["keys"])
-            self.assertIn(b">%s</text>" % row["family"].encode(), self.read("all.svg"))
-        xml.etree.ElementTree.fromstring(self.read("all.svg"))
-        text = self.text("bench", "--keys", "1k")
-        self.assertIn("batch ns", text)
-        self.assertRegex(text, r"ribbon +\S+ \S+ +[\d.]+ ± [\d.]+ ")
-
-    def test_some(self):
-        rows = self.json("bench", "--keys", "1k", "--filter", "ribbon", "--filter", "line")
-        self.assertEqual([row["family"] for row in rows], ["line", "ribbon"])
-        self.assertNotIn("scalable", self.text("bench", "--keys", "1k", "--bits-per-key", "12"))
-        self.refused("bench", "--filter", "sieve", says=["--filter sieve", "ribbon"])
-        self.refused("bench", "--filter", "scalable", "--bits-per-key", "12", says="scalable")
-        self.refused("bench", "--svg", "nowhere/a.svg", says="nowhere")
-        self.refused("bench", "trees", says="trees")
-
-    def test_hashes(self):
-        rows = self.json("bench", "hash", "--keys", "1k", "--svg", "hash.svg")
-        names = ["xxh3", "xxh64", "murmur3", "siphash-1-3", "crc32c", "sha-256"]
-        lengths = [8, 16, 32, 64, 256, 1024]
-        self.assertEqual([(r["hash"], r["length"]) for r in rows], [(n, size) for n in names for size in lengths])
-        for row in rows:
-            self.assertTrue(0 < row["ns_low"] <= row["ns"] <= row["ns_high"], row)
-            self.assertAlmostEqual(row["lookup_share"], row["ns"] / (row["ns"] + row["probe_ns"]), places=9)
-            self.assertIn(row["hash"].encode(), self.read("hash.svg"))
-        self.assertIn("share", self.text("bench", "hash", "--keys", "1k"))
-        self.refused("bench", "hash", "--filter", "line", says="--filter")
-
-
-class Examples(Case):
-    """The examples of every command run as they stand."""
-
-    NEED_A_SERVER = ["push", "pull"]  # test/redis/copy_test.py
-
-    def test_examples_run(self):
-        people = lines(b"%d,Name%d@Example.org,x" % (i, i) for i in range(100))
-        keys = lines([b"hello"] + [b"key %d" % i for i in range(2000)])
-        for name, data in [("keys.txt", keys), ("more.txt", b"more\n"), ("new.txt", b"hello\nstranger 9\n"),
-                           ("absent.txt", lines(b"absent %d" % i for i in range(1000))), ("people.csv", people),
-                           ("table.csv", b"id,mail\n1,a@example.org\n"),
-                           ("keys.gz", gzip.compress(keys))]:
-            self.write(name, data)
-        for day in ["monday", "tuesday"]:
-            self.ok("build", "-o", day + ".perhaps", "--max-bytes", "4Ki", "--keys-expected", "3000", "keys.txt")
-        count = 0
-        env = {**os.environ, "PATH": os.path.dirname(PERHAPS) + ":" + os.environ["PATH"]}
-        for command in re.findall(r"^  (\w+)  +\S", self.text("--help"), re.M):
-            if command in self.NEED_A_SERVER:
-                continue
-            text = self.ok(command, "--help").decode()
-            for example in text.split("Examples:\n")[1].strip().splitlines():
-                done = subprocess.run(["bash", "-c", "set -o pipefail;" + example], cwd=self.folder, env=env,
-                                      capture_output=True)
-                self.assertEqual(done.returncode, 0, (example, done.stderr))
-                if command != "dedup":  # it reports there
-                    self.assertEqual(done.stderr, b"", example)
-                count += 1
-        self.assertGreater(count, 15)
-        self.assertEqual(self.read("known.txt"), b"hello\n")
-        self.assertEqual(self.read("certainly-new.txt"), b"stranger 9\n")
 
 
 class Terminal(Case):

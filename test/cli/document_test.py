@@ -1,10 +1,11 @@
-"""Promise: help, man page and completions say what the tool does, and `size` what `build` makes.
+"""Promise: help, man page and completions say what the tool does, their examples run, and `size` says what `build` makes.
 
     document_test.py PERHAPS [unittest arguments]
 
 Would notice: a command or an option that one of them lacks, a page that is malformed, a size that is not the one built.
 Not under the sanitizers: all of it is text, and its commands are run there by cli_test.
 """
+import gzip
 import os
 import re
 import shutil
@@ -128,6 +129,39 @@ class Documents(Case):
         os.chmod(self.path("perhaps-greet"), 0o755)
         done = subprocess.run([self.path("perhaps"), "greet"], env={**os.environ, **env}, capture_output=True)
         self.assertEqual(done.stdout, b"beside\n")
+
+
+class Examples(Case):
+    """The examples of every command run as they stand."""
+
+    NEED_A_SERVER = ["push", "pull"]  # test/redis/copy_test.py
+
+    def test_examples_run(self):
+        people = lines(b"%d,Name%d@Example.org,x" % (i, i) for i in range(100))
+        keys = lines([b"hello"] + [b"key %d" % i for i in range(2000)])
+        for name, data in [("keys.txt", keys), ("more.txt", b"more\n"), ("new.txt", b"hello\nstranger 9\n"),
+                           ("absent.txt", lines(b"absent %d" % i for i in range(1000))), ("people.csv", people),
+                           ("table.csv", b"id,mail\n1,a@example.org\n"),
+                           ("keys.gz", gzip.compress(keys))]:
+            self.write(name, data)
+        for day in ["monday", "tuesday"]:
+            self.ok("build", "-o", day + ".perhaps", "--max-bytes", "4Ki", "--keys-expected", "3000", "keys.txt")
+        count = 0
+        env = {**os.environ, "PATH": os.path.dirname(PERHAPS) + ":" + os.environ["PATH"]}
+        for command in re.findall(r"^  (\w+)  +\S", self.text("--help"), re.M):
+            if command in self.NEED_A_SERVER:
+                continue
+            text = self.ok(command, "--help").decode()
+            for example in text.split("Examples:\n")[1].strip().splitlines():
+                done = subprocess.run(["bash", "-c", "set -o pipefail;" + example], cwd=self.folder, env=env,
+                                      capture_output=True)
+                self.assertEqual(done.returncode, 0, (example, done.stderr))
+                if command != "dedup":  # it reports there
+                    self.assertEqual(done.stderr, b"", example)
+                count += 1
+        self.assertGreater(count, 15)
+        self.assertEqual(self.read("known.txt"), b"hello\n")
+        self.assertEqual(self.read("certainly-new.txt"), b"stranger 9\n")
 
 
 if __name__ == "__main__":

@@ -245,5 +245,45 @@ class Size(Case):
         self.refused("size", "--keys", "1M", "--plot", "nowhere/a.svg", says="nowhere")
 
 
+class Bench(Case):
+    """Every family is measured, and every hash. Would notice: one that is left out, or a filter that is not filled.
+    Speeds are not checked."""
+
+    def test_bench(self):
+        rows = self.json("bench", "--keys", "20k", "--threads", "2", "--svg", "all.svg")
+        self.assertEqual([row["family"] for row in rows], list(FAMILIES))
+        for row in rows:
+            for name in ["build_ns", "single_ns", "batch_ns"]:
+                self.assertTrue(0 < row[name + "_low"] <= row[name] <= row[name + "_high"], row)
+            self.assertTrue(0 < row["fpr"] < 0.02, row)
+            self.assertGreaterEqual(row["bytes"] * 8, 6 * row["keys"])
+            self.assertIn(b">%s</text>" % row["family"].encode(), self.read("all.svg"))
+        xml.etree.ElementTree.fromstring(self.read("all.svg"))
+        text = self.text("bench", "--keys", "1k")
+        self.assertIn("batch ns", text)
+        self.assertRegex(text, r"ribbon +\S+ \S+ +[\d.]+ ± [\d.]+ ")
+
+    def test_some(self):
+        rows = self.json("bench", "--keys", "1k", "--filter", "ribbon", "--filter", "line")
+        self.assertEqual([row["family"] for row in rows], ["line", "ribbon"])
+        self.assertNotIn("scalable", self.text("bench", "--keys", "1k", "--bits-per-key", "12"))
+        self.refused("bench", "--filter", "sieve", says=["--filter sieve", "ribbon"])
+        self.refused("bench", "--filter", "scalable", "--bits-per-key", "12", says="scalable")
+        self.refused("bench", "--svg", "nowhere/a.svg", says="nowhere")
+        self.refused("bench", "trees", says="trees")
+
+    def test_hashes(self):
+        rows = self.json("bench", "hash", "--keys", "1k", "--svg", "hash.svg")
+        names = ["xxh3", "xxh64", "murmur3", "siphash-1-3", "crc32c", "sha-256"]
+        lengths = [8, 16, 32, 64, 256, 1024]
+        self.assertEqual([(r["hash"], r["length"]) for r in rows], [(n, size) for n in names for size in lengths])
+        for row in rows:
+            self.assertTrue(0 < row["ns_low"] <= row["ns"] <= row["ns_high"], row)
+            self.assertAlmostEqual(row["lookup_share"], row["ns"] / (row["ns"] + row["probe_ns"]), places=9)
+            self.assertIn(row["hash"].encode(), self.read("hash.svg"))
+        self.assertIn("share", self.text("bench", "hash", "--keys", "1k"))
+        self.refused("bench", "hash", "--filter", "line", says="--filter")
+
+
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
