@@ -192,9 +192,10 @@ constexpr Command kCommands[] = {
      kDedup, &dedup_command, kJsonDedup},
     {"verify", "prove no key is missing, and measure the false-positive rate",
      "Queries every key of --keys: each must be answered perhaps. Then queries keys that are not in the filter: "
-     "those of --absent, or random ones. A filter at a redis:// address is copied first, as by pull. With --certificate "
-     "what was proved is written to a file; whoever has the files that it names, by their place relative to it, can "
-     "prove it again with --check. Exit code: 1 if a key is missing or --check finds a difference, 2 on an error.",
+     "those of --absent, or random ones. A filter at a redis:// address is copied first, as by pull. With "
+     "--certificate what was proved is written to a file; whoever has the files that it names, by their place relative "
+     "to it, can prove it again with --check. Exit code: 1 if a key is missing or --check finds a difference, 2 on an "
+     "error.",
      kVerify, &verify_command, kJsonVerify},
     {"size", "how large would a filter be",
      "Of keys, rate, memory, bits per key and probes, some are given and the others follow: what the keys need at a "

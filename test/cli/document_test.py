@@ -1,4 +1,4 @@
-"""Promise: help, man page and completions say what the tool does, their examples run, and `size` says what `build` makes.
+"""Promise: help, man page and completions say what the tool does, their examples run, and `size` is what `build` makes.
 
     document_test.py PERHAPS [unittest arguments]
 
