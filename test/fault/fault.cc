@@ -204,6 +204,7 @@ CALL(ssize_t, readlinkat, (int folder, const char* path, char* to, std::size_t s
 CALL(int, linkat, (int from, const char* old, int to, const char* made, int flags) noexcept,
      (from, old, to, made, flags), -1, true, -1)
 CALL(int, renameat, (int from, const char* old, int to, const char* made) noexcept, (from, old, to, made), -1, true, -1)
+CALL(char*, mkdtemp, (char* name) noexcept, (name), -1, true, nullptr)
 CALL(int, unlink, (const char* path) noexcept, (path), -1, false, -1)
 CALL(int, unlinkat, (int folder, const char* path, int flags) noexcept, (folder, path, flags), -1, false, -1)
 

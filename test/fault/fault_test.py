@@ -36,7 +36,7 @@ FEW_KINDS = ["EIO", "EINTR", "kill"]
 HARMLESS = set("_exit _Exit execv geteuid getrlimit setrlimit ioctl isatty fcntl fileno nanosleep sigaction signal "
                "sysconf clock_gettime time tcgetattr tcsetattr ferror malloc_trim".split())
 # What is not a wrapper of a system call.
-PURE = re.compile(r"(_|ZSTD_|BZ2_|LZ4F_|lzma_|EVP_|inflate|mem|str|pthread_|gmtime_r).*|"
+PURE = re.compile(r"(_|ZSTD_|BZ2_|LZ4F_|lzma_|EVP_|SSL_|TLS_|X509_|ERR_|inflate|mem|str|pthread_|gmtime_r).*|"
                   r"(exp|log|pow|l?lround|lgamma)\w*|fmax|fmin|round|sqrt|ilogb|"
                   r"ldexp|ceil|floor|trunc|isspace|tolower|toupper|abort|exit|getenv|gai_strerror|freeaddrinfo|"
                   r"v?snprintf|free|malloc|calloc|realloc|aligned_alloc")
