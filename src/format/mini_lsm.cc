@@ -43,9 +43,7 @@ bool has_good_checksum(Bytes blob) noexcept {
          Reader(blob.last(4)).be<std::uint32_t>() == crc32(blob.first(blob.size() - 4));
 }
 
-Sniffed sniff(const Source& source) {
-  return has_good_checksum(source.bytes) ? Sniffed::certain : Sniffed::no;
-}
+Sniffed sniff(const Source& source) { return has_good_checksum(source.bytes) ? Sniffed::certain : Sniffed::no; }
 
 Result<Opened> open(const Source& source, const Params& params) {
   const bool checksum = params.flag("checksum");

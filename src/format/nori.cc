@@ -87,9 +87,7 @@ Footer footer_of(Bytes table) noexcept {
   return footer;
 }
 
-Sniffed sniff_table(const Source& source) {
-  return footer_of(source.bytes).is_nori ? Sniffed::certain : Sniffed::no;
-}
+Sniffed sniff_table(const Source& source) { return footer_of(source.bytes).is_nori ? Sniffed::certain : Sniffed::no; }
 
 Result<Opened> open_table(const Source& source, const Params&) {
   const Footer footer = footer_of(source.bytes);
