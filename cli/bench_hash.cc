@@ -142,7 +142,8 @@ int run_hash(const Options& options) {
     for (Hashed& hashed : all) {
       for (std::size_t i = 0; i < kLengths.size(); ++i) {
         const Keys keys(bytes.data(), std::min<std::size_t>(bytes.size(), 4096 * kLengths[i]));
-        hashed.ns[i].add(static_cast<double>(keys.size() / kLengths[i]), [&] { sum += hashed.sum(keys, kLengths[i]); });
+        const std::size_t count = keys.size() / kLengths[i];
+        hashed.ns[i].add(static_cast<double>(count), [&] { sum += hashed.sum(keys, kLengths[i]); });
       }
       check_interrupt();
     }

@@ -61,7 +61,7 @@ class InMemory : public BuildTarget {
 
  private:
   // A limit that no filter of the family keeps is refused. Few keys need some bytes more than their share.
-  void check_kept(Record record) const {
+  void check_kept(const Record& record) const {
     const std::uint64_t bytes = filter_->byte_size();
     if (sizing_.max_bytes != 0 && bytes > sizing_.max_bytes) {
       fail("--max-bytes {}: these keys need {} bytes, whatever the false-positive rate", sizing_.max_bytes, bytes);

@@ -159,6 +159,7 @@ class LineSet {
 
  private:
   static const std::byte* pointer(std::uint64_t slot) noexcept {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): 16 bits of the hash lie above its 48
     return reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(slot & 0xffff'ffff'ffff));
   }
   std::size_t place(std::uint64_t digest) const noexcept {

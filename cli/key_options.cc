@@ -41,7 +41,7 @@ void check_key_format(const KeyOptions& options) {
   if (binary(options.as) && !options.fields.empty()) fail("--field: --keys-as {} has no fields", name_of(options.as));
   if (options.number() && (options.lower || options.trim)) fail("--lower, --trim: --keys-as u64 has no text");
   if (options.number() && options.hash != KeyHash::none) fail("--hash: --keys-as u64 has no text");
-  if (options.as == KeysAs::json && options.fields.size() == 0) fail("--json-lines: --field PATH says which field");
+  if (options.as == KeysAs::json && options.fields.empty()) fail("--json-lines: --field PATH says which field");
   if (options.as == KeysAs::csv && options.fields.empty()) fail("--csv: --field NAME says which column");
   const bool named = std::any_of(options.fields.begin(), options.fields.end(), [](auto& f) { return !is_number(f); });
   if (named && options.as != KeysAs::json && !(options.as == KeysAs::csv && options.header)) {

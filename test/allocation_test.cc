@@ -164,7 +164,7 @@ TEST_F(AllocationTest, Building) {
             }
             auto filter = (*builder)->finish();
             if (filter) state.filter = *std::move(filter);
-            return bool(filter);
+            return bool(filter);  // NOLINT(bugprone-use-after-move)
           },
           [&](const State& state, End end) {
             EXPECT_EQ(end == End::done, state.filter != nullptr);
@@ -224,7 +224,7 @@ TEST_F(AllocationTest, Combining) {
           [&](State& s) {
             auto half = s.filter->fold();
             if (half) s.half = *std::move(half);
-            return bool(half) == folds;
+            return bool(half) == folds;  // NOLINT(bugprone-use-after-move)
           },
           [&](const State& state, End) {
             unchanged(state);

@@ -319,7 +319,7 @@ TEST(FilterBlock, MovedFromAnswersPerhaps) {
       FilterBlock from = lazy ? disk.open() : FilterBlock::over(disk.block);
       const FilterBlock to = std::move(from);
       const std::vector<Bytes> some = {bytes_of("absent"), bytes_of("u1/absent"), bytes_of("")};
-      EXPECT_EQ(from.may_contain(some), 7u);
+      EXPECT_EQ(from.may_contain(some), 7u);  // NOLINT(bugprone-use-after-move)
       for (const Bytes key : some) {
         EXPECT_TRUE(from.may_contain(key));
         EXPECT_TRUE(from.may_contain(0, key));

@@ -270,7 +270,7 @@ TYPED_TEST_SUITE(MovedFrom, Owners);
 TYPED_TEST(MovedFrom, AnswersPerhapsToEverything) {
   TypeParam from = TestFixture::full();
   const TypeParam to = std::move(from);
-  TestFixture::expect_perhaps(from);
+  TestFixture::expect_perhaps(from);  // NOLINT(bugprone-use-after-move)
   const TypeParam copy = from;
   TestFixture::expect_perhaps(copy);
   EXPECT_TRUE(from.view().may_contain(42));

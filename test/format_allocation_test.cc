@@ -98,7 +98,7 @@ TEST(FormatAllocation, EveryCodec) {
           [&](State& state) {
             auto made = codec->build(keys, params);
             if (made) state.bytes = *std::move(made);
-            return bool(made);
+            return bool(made);  // NOLINT(bugprone-use-after-move)
           },
           [&](const State& state, End end) {
             EXPECT_EQ(state.bytes.has_value(), end == End::done);

@@ -232,7 +232,7 @@ TYPED_TEST(ScalableOf, MovedFromAnswersPerhaps) {
     EXPECT_EQ(filter.fpr(), 1);
     EXPECT_EQ(filter.byte_size(), 0u);
   };
-  expect_perhaps(from);
+  expect_perhaps(from);  // NOLINT(bugprone-use-after-move)
   EXPECT_EQ(from.insert(std::uint64_t{7}), Inserted::present);
   EXPECT_EQ(from.try_insert("a key"), Inserted::present);
   const auto many = random_digests(hasher, 1, 3000);
@@ -243,7 +243,7 @@ TYPED_TEST(ScalableOf, MovedFromAnswersPerhaps) {
   EXPECT_FALSE(to.merge(copy));
   expect_perhaps(from);
   from = std::move(to);
-  expect_perhaps(to);
+  expect_perhaps(to);  // NOLINT(bugprone-use-after-move)
   for (std::uint64_t i = 0; i < 500; ++i) EXPECT_TRUE(from.may_contain(i));
   EXPECT_LT(from.fpr(), 0.01);
   EXPECT_EQ(from.insert(std::uint64_t{1'000'000}), Inserted::added);

@@ -145,13 +145,13 @@ TEST(SetIndex, MovedFromAnswersPerhaps) {
     }
     EXPECT_TRUE(index.sets().empty());
   };
-  expect_perhaps(from);
+  expect_perhaps(from);  // NOLINT(bugprone-use-after-move)
   const Bloom filter(to.shape().column);
   EXPECT_FALSE(from.add({"more", 1, filter.bytes()}));
   EXPECT_FALSE(from.remove("set 1"));
   EXPECT_FALSE(from.save("never written"));
   from = std::move(to);
-  expect_perhaps(to);
+  expect_perhaps(to);  // NOLINT(bugprone-use-after-move)
   model.check(from);
 }
 

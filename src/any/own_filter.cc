@@ -18,7 +18,7 @@ const ScalableProbes<L, H>& filter_in(const ScalableProbe<L, H>& probe) noexcept
 template <class L, class H>
 Header header_of(const FlatView<L, H>& view, Record record) {
   Header header = Header::of<L>(view.shape(), view.hasher());
-  header.record = record;
+  header.record = std::move(record);
   header.sections = {{.type = 0, .bytes = view.bytes()}};
   return header;
 }

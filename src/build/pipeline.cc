@@ -123,6 +123,7 @@ StaticPipeline::StaticPipeline(BuildOptions options) : state_(std::make_unique<S
 StaticPipeline::~StaticPipeline() = default;
 
 std::unique_ptr<StaticPipeline> StaticPipeline::make(BuildOptions options) {
+  // NOLINTNEXTLINE(modernize-make-unique): its constructor is private
   return std::unique_ptr<StaticPipeline>(new StaticPipeline(std::move(options)));
 }
 

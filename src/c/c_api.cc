@@ -27,8 +27,6 @@
 
 using perhaps::AnyFilter;
 using perhaps::Bytes;
-using perhaps::Errc;
-using perhaps::Error;
 using perhaps::Result;
 
 // A filter and whatever it borrows from. Either `owner` is set, or `source` has the bytes that it was opened from.

@@ -109,7 +109,7 @@ std::optional<Bytes> PrefixExtractor::of_target(Bytes target) const noexcept {
 
 // ------------------------------------------------------------------------------------------------------------ building
 
-FilterBlockBuilder::FilterBlockBuilder(FilterBlockOptions options) : options_(std::move(options)) {
+FilterBlockBuilder::FilterBlockBuilder(FilterBlockOptions options) : options_(options) {
   assert(can_pack(options_.family) && options_.bits_per_key > 0);
   assert(options_.whole_keys || options_.prefix.kind() != PrefixExtractor::Kind::none);
   const double keys = static_cast<double>(options_.piece_bytes) * 8 / options_.bits_per_key;

@@ -1,5 +1,5 @@
 // SipHash-1-3 (Aumasson, Bernstein 2012): one round per 8-byte word, three rounds to finish, a 64-bit result.
-#include <stddef.h>  // emscripten's sys/random.h needs it
+#include <stddef.h>  // NOLINT(modernize-deprecated-headers): emscripten's sys/random.h needs it
 #include <sys/random.h>
 
 #include <bit>

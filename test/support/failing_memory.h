@@ -123,6 +123,7 @@ long for_every_failure(const std::string& name, Make make, Act act, Check check)
 
 }  // namespace perhaps::test
 
+// NOLINTBEGIN(misc-definitions-in-headers): a test that includes this is a program of one file.
 // Of the library.
 extern "C" {
 using perhaps::test::memories;
@@ -196,3 +197,4 @@ void operator delete(void* p, std::align_val_t) noexcept { memories.taken_back(p
 void operator delete[](void* p, std::align_val_t) noexcept { memories.taken_back(p); }
 void operator delete(void* p, std::size_t, std::align_val_t) noexcept { memories.taken_back(p); }
 void operator delete[](void* p, std::size_t, std::align_val_t) noexcept { memories.taken_back(p); }
+// NOLINTEND(misc-definitions-in-headers)
