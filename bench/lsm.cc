@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 
 #include "cli/command.h"
@@ -17,6 +18,7 @@
 #include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/print.h"
+#include "cli/temp_folder.h"
 #include "lsm.h"
 #include "lsm_report.h"
 #include "number.h"
@@ -86,29 +88,23 @@ void time(const Options& options, Database& database, Measured& measured) {
                          lookups);
 }
 
-// Removed at the end, also after an error.
+// The one that is wanted, which stays, or a temporary one.
 struct Folder {
-  explicit Folder(const std::string& wanted) : path(wanted), temporary(wanted.empty()) {
-    if (!temporary) {
-      // Files of an earlier run would be counted as well.
-      std::error_code none;
-      if (!std::filesystem::is_empty(path, none) && !none) fail("{}: not empty", wanted);
-      // RocksDB makes the folders above a database, LevelDB does not.
-      std::error_code error;
-      std::filesystem::create_directories(path, error);
-      if (error) fail("{}: {}", wanted, error.message());
+  explicit Folder(const std::string& wanted) : path(wanted) {
+    if (wanted.empty()) {
+      path = temporary.emplace("perhaps-lsm-").path();
       return;
     }
-    std::string name = (std::filesystem::temp_directory_path() / "perhaps-lsm-").string() + std::string(6, 'X');
-    if (::mkdtemp(name.data()) == nullptr) fail("{}: cannot be made", name);
-    path = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    if (temporary) std::filesystem::remove_all(path, ignored);
+    // Files of an earlier run would be counted as well.
+    std::error_code none;
+    if (!std::filesystem::is_empty(path, none) && !none) fail("{}: not empty", wanted);
+    // RocksDB makes the folders above a database, LevelDB does not.
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    if (error) fail("{}: {}", wanted, error.message());
   }
   std::filesystem::path path;
-  bool temporary;
+  std::optional<TempFolder> temporary;
 };
 
 // Each level has `ratio` times the keys of the one above it; level 0 is empty.

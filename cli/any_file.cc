@@ -135,9 +135,12 @@ void AnyFile::open_shards(const std::string& path) {
   for (const Shard& shard : shards.here()) {
     std::shared_ptr<const AnyFilter> filter;
     std::string_view format = "perhaps";
+    Record record;
     if (is_container(shard.bytes)) {
-      auto own_shard = std::make_shared<OwnShard>(take(File::over(shard.bytes, {}, path)));
-      shards_record = own_shard->file.header().record;
+      auto file = File::over(shard.bytes, {}, path);
+      if (!file) fail("{}: shard {}: {}", path, shard.index, file.error().detail);
+      auto own_shard = std::make_shared<OwnShard>(*std::move(file));
+      record = own_shard->file.header().record;
       filter = std::shared_ptr<const AnyFilter>(own_shard, own_shard->filter.get());
     } else {
       auto one = format::open({.bytes = shard.bytes, .file_name = {}});
@@ -145,6 +148,11 @@ void AnyFile::open_shards(const std::string& path) {
       filter = one->whole;
       format = one->format;
     }
+    // One recipe makes the keys of all shards: with another one, a *no* would be wrong.
+    const Recipe recipe = recipe_of(record, path).value_or(Recipe{});
+    if (!opened.entries.empty() && !recipe.same_key(recipe_of(shards_record, path).value_or(Recipe{})))
+      fail("{}: shard {} has another recipe than the one before it", path, shard.index);
+    shards_record = std::move(record);
     filters[shard.index] = filter;
     opened.entries.push_back({.name = fmt::format("shard {}", shard.index),
                               .offset = static_cast<std::uint64_t>(shard.bytes.data() - source.bytes.data()),

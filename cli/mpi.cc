@@ -7,8 +7,6 @@
 //                  rank builds one shard, and rank 0 writes the file of shards
 //
 // A rank that fails ends all of them (MPI_Abort). The file is written under no name, so that nothing is left behind.
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -33,6 +31,7 @@
 #include "perhaps/perhaps.h"
 #include "print.h"
 #include "source.h"
+#include "temp_folder.h"
 
 namespace perhaps::cli {
 namespace mpi {
@@ -127,22 +126,10 @@ struct Outcome {
   std::uint64_t shards = 0;
 };
 
-// Pages that are zero until they are written.
-class Table {
- public:
-  explicit Table(std::uint64_t size) : size_(static_cast<std::size_t>(size)) {
-    void* const at = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED) throw std::bad_alloc();
-    bytes_ = static_cast<std::byte*>(at);
-  }
-  Table(const Table&) = delete;
-  ~Table() { ::munmap(bytes_, size_); }
-  std::span<std::byte> bytes() const noexcept { return {bytes_, size_}; }
-
- private:
-  std::size_t size_;
-  std::byte* bytes_;
-};
+// Before a file is replaced. All ranks have the same number, so all of them fail.
+void check_some(std::uint64_t keys, const KeyOptions& options) {
+  if (keys == 0) fail("no keys came from {}: nothing was written", fmt::join(options.files, ", "));
+}
 
 // Joins the tables of all ranks in that of rank 0: 64 bits at a time, and the bytes that are left.
 void reduce(std::span<std::byte> table, const World& world) {
@@ -163,8 +150,9 @@ Outcome build_bits(const Options& options, const World& world, Part& part, const
   const std::uint64_t records = room;
   for (bool again = false;; again = true) {
     const auto shape = L::Shape::for_keys(options.sizing.request(room));
-    const Table table(shape.bytes());
-    auto span = take(Flat<L, H>::Span::over(table.bytes(), shape, hasher));
+    Memory table(shape.bytes());
+    const std::span<std::byte> bytes(table.data(), table.size());
+    auto span = take(Flat<L, H>::Span::over(bytes, shape, hasher));
     std::uint64_t keys = 0;
     std::array<std::uint64_t, Parser::kColumn> values;
     std::array<Digest<H>, Parser::kColumn> digests;
@@ -174,11 +162,12 @@ Outcome build_bits(const Options& options, const World& world, Part& part, const
       span.insert(std::span<const Digest<H>>(digests.data(), batch.keys.size()));
       keys += batch.keys.size();
     });
-    reduce(table.bytes(), world);
     keys = world.sum(keys);
+    check_some(keys, options.keys);
+    reduce(bytes, world);
     // As `perhaps build` does for repeated keys.
     if (!again && options.keys_expected == 0) {
-      const Condition now = world.first() ? condition_of(shape, table.bytes()) : Condition{};
+      const Condition now = world.first() ? condition_of(shape, bytes) : Condition{};
       if (world.agreed(world.first() && may_repeat(records, now.fill < kTellingFill ? now.keys : 0))) {
         Distinct seen;
         part.for_each([&](const Batch& batch) {
@@ -195,7 +184,7 @@ Outcome build_bits(const Options& options, const World& world, Part& part, const
     if (!world.first()) return result;
     Header header = Header::of<L>(shape, hasher);
     header.record = {.keys = keys, .capacity = room, .about = about_new(options.keys, options.note)};
-    header.sections = {{.type = 0, .bytes = table.bytes()}};
+    header.sections = {{.type = 0, .bytes = bytes}};
     take(write_container(options.output, header));
     return result;
   }
@@ -254,15 +243,10 @@ class Exchange {
 class Saved {
  public:
   Saved(const AnyOwner& filter, const Record& record) {
-    std::string folder = (std::filesystem::temp_directory_path() / "perhaps-").string() + std::string(6, 'X');
-    if (::mkdtemp(folder.data()) == nullptr) fail("{}: cannot be made (TMPDIR)", folder);
-    const std::string path = folder + "/shard";
-    const auto saved = filter.save(path, record);
-    auto mapped = Mapping::open(path);
-    std::error_code ignored;
-    std::filesystem::remove_all(folder, ignored);  // the bytes stay for as long as they are mapped
-    take(saved);
-    mapped_ = take(std::move(mapped));
+    const TempFolder folder;  // the bytes stay for as long as they are mapped
+    const std::string path = folder.path() / "shard";
+    take(filter.save(path, record));
+    mapped_ = take(Mapping::open(path));
   }
   Bytes bytes() const noexcept { return mapped_.bytes(); }
 
@@ -292,6 +276,9 @@ void receive(int from, ShardsWriter& out) {
 
 Outcome build_shards(const Options& options, const World& world, Part& part, const AnyHasher& hasher) {
   const auto ranks = static_cast<std::uint64_t>(world.ranks);
+  const std::uint64_t least = ranks * smallest_bytes(options.about->kind);
+  if (options.sizing.max_bytes != 0 && options.sizing.max_bytes < least)
+    fail("--max-bytes {}: {} shards have at least {} bytes", options.sizing.max_bytes, ranks, least);
   AnyRequest request = options.sizing.any_request(0);
   request.max_bytes /= ranks;
   const auto builder = take(make_builder(options.about->kind, request, hasher));
@@ -308,11 +295,16 @@ Outcome build_shards(const Options& options, const World& world, Part& part, con
     });
     exchange.finish();
   }
+  keys = world.sum(keys);
+  check_some(keys, options.keys);
   const auto filter = take(builder->finish());
+  const std::uint64_t bytes = world.sum(filter->byte_size());
+  if (options.sizing.max_bytes != 0 && bytes > options.sizing.max_bytes)
+    fail("--max-bytes {}: these keys need {} bytes", options.sizing.max_bytes, bytes);
   Record record{.keys = 0, .capacity = 0, .about = about_new(options.keys, options.note)};
   record.keys = record.capacity = filter->describe().keys.value_or(0);
   const Saved saved(*filter, record);
-  Outcome result{.keys = world.sum(keys), .shards = ranks};
+  Outcome result{.keys = keys, .shards = ranks};
   if (!world.first()) {
     send(saved.bytes());
     return result;
@@ -352,7 +344,8 @@ int run(Options& options) {
   check_output(options.output);
   check_room(options.sizing, options.about->kind);
   check_key_format(options.keys);
-  if (options.keys.files.empty()) fail("keys is required: ranks share out files (see perhaps mpi --help)");
+  if (options.keys.files.empty())
+    fail("no files of keys are named, and ranks cannot share out standard input (see perhaps mpi --help)");
   AnyHasher hasher = Hash();
   if (const auto secret = options.keyed.read()) hasher = *secret;
   if (!options.about->sets_bits && !options.keyed.path.empty())
@@ -360,7 +353,6 @@ int run(Options& options) {
          families_text([](const Family& f) { return f.sets_bits; }));
   Part part(options.keys, world);
   const Outcome result = build(options, world, part, hasher);
-  if (result.keys == 0) fail("no keys came");
   if (!world.first()) return kYes;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   const std::uint64_t bytes = std::filesystem::file_size(options.output);

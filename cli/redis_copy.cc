@@ -418,23 +418,8 @@ LocalCopy::LocalCopy(const std::string& name, const RedisAccess& access) : name_
   if (!is_redis_url(name)) return;
   Redis redis(RedisUrl(name), access);
   name_ = redis.url().shown();
-  folder_ = (std::filesystem::temp_directory_path() / "perhaps-").string() + std::string(6, 'X');  // mkdtemp's part
-  if (::mkdtemp(folder_.data()) == nullptr) {
-    const int error = errno;
-    fail("{}: {} (TMPDIR)", std::exchange(folder_, {}), std::strerror(error));
-  }
-  path_ = folder_ + "/filter";
-  try {
-    pull_to(redis, path_);
-  } catch (...) {
-    remove();
-    throw;
-  }
-}
-
-void LocalCopy::remove() noexcept {
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  path_ = folder_.emplace().path() / "filter";
+  pull_to(redis, path_);
 }
 
 Command::Run push_command(CLI::App& app) {

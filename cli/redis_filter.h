@@ -1,11 +1,13 @@
 // A filter that is a key of a Redis server, or several keys of a cluster: the shards name:{0} .. name:{N-1}.
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "perhaps/hash.h"
 #include "redis_client.h"
+#include "temp_folder.h"
 
 namespace perhaps::cli {
 
@@ -22,17 +24,13 @@ std::string_view commands_of(std::string_view type) noexcept;
 class LocalCopy {
  public:
   LocalCopy(const std::string& name, const RedisAccess& access);  // throws Failure
-  LocalCopy(const LocalCopy&) = delete;
-  ~LocalCopy() { remove(); }
-  const std::string& name() const noexcept { return name_; }  // for people: an address without its password
+  const std::string& name() const noexcept { return name_; }      // for people: an address without its password
   const std::string& path() const noexcept { return path_; }
 
  private:
-  void remove() noexcept;
-
   std::string name_;
   std::string path_;
-  std::string folder_{};
+  std::optional<TempFolder> folder_{};
 };
 
 class RedisFilter {

@@ -50,7 +50,7 @@ Tls::Tls(const TlsFiles& files, const std::string& host, int socket)
   // A name or an address: the certificate has them in different fields, and only a name is sent to the server.
   if (::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(stream_.get()), host.c_str()) != 1) {
     SSL_set_tlsext_host_name(stream_.get(), host.c_str());
-    ::SSL_set1_host(stream_.get(), host.c_str());
+    if (::SSL_set1_host(stream_.get(), host.c_str()) != 1) throw std::bad_alloc();  // else any host would do
   }
   ::ERR_clear_error();
 }

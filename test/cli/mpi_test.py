@@ -100,6 +100,13 @@ class Failures(MpiCase):
         self.refused_by_ranks("-o", "x", "packed.gz", says="packed.gz: ranks share out files")
         self.refused_by_ranks("-o", "x", "--filter", "cuckoo", "keys", says="--filter cuckoo: must be one of")
         self.refused_by_ranks("-o", "x", says="files")
+        self.write("empty", b"")
+        for family in ["line", "ribbon"]:
+            self.mpi("--filter", family, "-o", "old", "keys", ranks=2)
+            old = self.read("old")
+            self.refused_by_ranks("--filter", family, "-o", "old", "empty", says="no keys came from empty")
+            self.assertEqual(self.read("old"), old)
+        self.refused_by_ranks("-o", "x", "--filter", "ribbon", "--max-bytes", "30", "keys", says="--max-bytes")
         self.refused_by_ranks("--ouput", "x", "keys", says="did you mean --output?")
 
     def reading(self, rank):
