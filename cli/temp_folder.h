@@ -1,8 +1,7 @@
 // A folder of its own under TMPDIR, removed at the end with all that is in it, also after an error.
 #pragma once
-#include <stdlib.h>
-
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string>
