@@ -13,81 +13,84 @@ else()
   pkg_check_modules(XXHASH REQUIRED libxxhash)
 endif()
 
-file(GLOB perhaps_sources CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
-  src/*.cc src/any/*.cc src/build/*.cc src/c/*.cc src/engine/*.cc src/file/*.cc src/format/*.cc src/hash/*.cc
-  src/kernel/*.cc src/redisbloom/*.cc src/sizing/*.cc)
-add_library(perhaps_objects OBJECT ${perhaps_sources})
-# Each file has small names of its own, whatever an embedding project does with its files.
-set_target_properties(perhaps_objects PROPERTIES UNITY_BUILD OFF)
-# Files may have more than 2 GiB on 32-bit machines as well.
-target_compile_definitions(perhaps_objects PRIVATE PERHAPS_SIMD=$<BOOL:${PERHAPS_SIMD}> _FILE_OFFSET_BITS=64)
-set_source_files_properties(src/c/c_api.cc PROPERTIES COMPILE_DEFINITIONS PERHAPS_VERSION="${PROJECT_VERSION}")
-target_include_directories(perhaps_objects PRIVATE src)
-target_include_directories(perhaps_objects SYSTEM PRIVATE ${XXHASH_INCLUDE_DIRS})
-# Sizes are computed with real numbers and must be the same on every machine: no fused multiplications, and not the
-# 80 bits of the x87 registers.
-file(GLOB perhaps_sizes RELATIVE ${PROJECT_SOURCE_DIR} src/sizing/*.cc src/engine/packed.cc src/engine/allocate.cc
-  src/redisbloom/*.cc)
-set(perhaps_exact -ffp-contract=off)
+# Three parts, by how they are optimised in a release. What a key passes through on its way to its bit is hot. No key
+# passes through the small ones, and the others are a fifth larger at -O3 and no faster. Each part has a precompiled
+# header of its own: it is only good for code that is compiled alike.
+file(GLOB sources_small CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+  src/any/families.cc src/any/sizes.cc src/engine/allocate.cc src/file/*.cc src/sizing/*.cc)
+file(GLOB sources_warm CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+  src/any/any_filter.cc src/c/*.cc src/format/*.cc)
+file(GLOB sources_hot CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
+  src/*.cc src/any/*.cc src/build/*.cc src/engine/*.cc src/hash/*.cc src/kernel/*.cc src/redisbloom/*.cc)
+list(REMOVE_ITEM sources_hot ${sources_warm} ${sources_small})
+set(perhaps_parts perhaps_hot perhaps_warm perhaps_small)
+
+set(perhaps_options
+  # What a program does not call can be left out of it (python/CMakeLists.txt does).
+  -ffunction-sections
+  # Sizes are computed with real numbers and must be the same on every machine: no fused multiplications, and not the
+  # 80 bits of the x87 registers.
+  -ffp-contract=off)
 if(CMAKE_SIZEOF_VOID_P EQUAL 4 AND NOT EMSCRIPTEN)
   include(CheckCXXCompilerFlag)
   check_cxx_compiler_flag("-msse2 -mfpmath=sse" PERHAPS_HAS_SSE_MATHS)
   if(PERHAPS_HAS_SSE_MATHS)
-    list(APPEND perhaps_exact -msse2 -mfpmath=sse)
+    list(APPEND perhaps_options -msse2 -mfpmath=sse)
   endif()
 endif()
-set_source_files_properties(${perhaps_sizes} PROPERTIES COMPILE_OPTIONS "${perhaps_exact}" SKIP_PRECOMPILE_HEADERS ON)
-# A third of the time to compile a file goes into these. Only in our own build: `make lint` and an embedding project see
-# whether each file includes what it uses.
-if(PROJECT_IS_TOP_LEVEL)
-  target_precompile_headers(perhaps_objects PRIVATE <algorithm> <array> <bit> <cmath> <cstring> <functional> <limits>
-    <memory> <optional> <span> <string> <string_view> <vector> "include/perhaps/format/format.h")
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # gcc 12 sees overflows in std::string that are not there (gcc PR 105651), and a precompiled system header is no
-    # longer one.
-    target_compile_options(perhaps_objects PRIVATE -Wno-array-bounds -Wno-stringop-overflow -Wno-restrict
-                           -Wno-stringop-overread)
-  endif()
-endif()
-if(PERHAPS_TESTS AND CMAKE_CXX_FLAGS MATCHES "fsanitize")
-  target_compile_definitions(perhaps_objects PRIVATE PERHAPS_FEW_TARGETS)
-endif()
-# Every family meets every hasher in any_filter.cc: optimised, it takes a fifth of the time to compile the library.
-# Codecs take half the time without optimisation (guava.cc 8.3 and 3.5 s under AddressSanitizer), and are tested with
-# small files; those that solve or probe much are optimised. Two kernels, all inlined, take ten times as long (fuse.cc
-# 31 and 2.4 s); the others are asked so much that it pays. Not under ThreadSanitizer, whose tests then run longer than
-# was saved.
-set(unoptimised "")
-if(PERHAPS_PORTABLE)
-  set(unoptimised src/any/any_filter.cc)
-elseif(PERHAPS_TESTS AND CMAKE_CXX_FLAGS MATCHES "fsanitize=address")
-  file(GLOB unoptimised RELATIVE ${PROJECT_SOURCE_DIR} src/any/any_filter.cc src/format/*.cc
-    src/kernel/fuse.cc src/kernel/window.cc)
-  list(FILTER unoptimised EXCLUDE REGEX "format/(fuse|xor|rocksdb|leveldb_table|rocksdb_table)\\.cc$")
-endif()
-# What a program does not call can be left out of it (python/CMakeLists.txt does).
-target_compile_options(perhaps_objects PRIVATE -ffunction-sections)
-# No key passes through src/file and src/sizing, and the other ones are a fifth larger at -O3 and no faster. A
-# precompiled header would bring its -O3 along.
-if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT PERHAPS_PORTABLE)
-  file(GLOB perhaps_small RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS
-    src/any/any_filter.cc src/c/*.cc src/format/*.cc)
-  file(GLOB perhaps_smallest RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS src/file/*.cc src/sizing/*.cc)
-  set_property(SOURCE ${perhaps_small} APPEND PROPERTY COMPILE_OPTIONS -O2)
-  set_property(SOURCE ${perhaps_smallest} APPEND PROPERTY COMPILE_OPTIONS -Os)
-  set_source_files_properties(${perhaps_small} ${perhaps_smallest} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+if(PROJECT_IS_TOP_LEVEL AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # gcc 12 sees overflows in std::string that are not there (gcc PR 105651), and a precompiled system header is no
+  # longer one.
+  list(APPEND perhaps_options -Wno-array-bounds -Wno-stringop-overflow -Wno-restrict -Wno-stringop-overread)
 endif()
 
+foreach(part IN ITEMS hot warm small)
+  set(target perhaps_${part})
+  add_library(${target} OBJECT ${sources_${part}})
+  # Each file has small names of its own, whatever an embedding project does with its files.
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  target_compile_options(${target} PRIVATE ${perhaps_options})
+  # Files may have more than 2 GiB on 32-bit machines as well.
+  target_compile_definitions(${target} PRIVATE PERHAPS_SIMD=$<BOOL:${PERHAPS_SIMD}> _FILE_OFFSET_BITS=64)
+  target_include_directories(${target} PRIVATE src)
+  target_include_directories(${target} SYSTEM PRIVATE ${XXHASH_INCLUDE_DIRS})
+  # A third of the time to compile a file goes into these. Only in our own build: `make lint` and an embedding project
+  # see whether each file includes what it uses.
+  if(PROJECT_IS_TOP_LEVEL)
+    target_precompile_headers(${target} PRIVATE <algorithm> <array> <bit> <charconv> <cmath> <cstring> <functional>
+      <limits> <memory> <optional> <span> <string> <string_view> <vector> "include/perhaps/format/format.h")
+  endif()
+endforeach()
+set_source_files_properties(src/c/c_api.cc PROPERTIES COMPILE_DEFINITIONS PERHAPS_VERSION="${PROJECT_VERSION}")
+if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT PERHAPS_PORTABLE)
+  target_compile_options(perhaps_warm PRIVATE -O2)
+  target_compile_options(perhaps_small PRIVATE -Os)
+endif()
 # The loops of the kernels are some twenty instructions long: where one crosses a 32-byte boundary decides 10 % of its
 # time.
 file(GLOB kernel_sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS src/kernel/*.cc)
 set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_OPTIONS -falign-loops=32)
-set_source_files_properties(${unoptimised} PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
 
-add_library(perhaps STATIC $<TARGET_OBJECTS:perhaps_objects>)
+# Every family meets every hasher in any_filter.cc: optimised, it takes a fifth of the time to compile the library. Two
+# kernels, all inlined, take ten times as long (under AddressSanitizer fuse.cc 31 and 2.4 s); the others are asked so
+# much that it pays. Not under ThreadSanitizer, whose tests then run longer than was saved.
+set(unoptimised "")
+if(PERHAPS_PORTABLE OR PERHAPS_TESTS AND CMAKE_CXX_FLAGS MATCHES "fsanitize=address")
+  set(unoptimised src/any/any_filter.cc src/kernel/fuse.cc src/kernel/window.cc)
+endif()
+set_source_files_properties(${unoptimised} PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
+if(PERHAPS_TESTS AND CMAKE_CXX_FLAGS MATCHES "fsanitize")
+  target_compile_definitions(perhaps_hot PRIVATE PERHAPS_FEW_TARGETS)
+endif()
+
+set(perhaps_compiled "")
+foreach(part IN LISTS perhaps_parts)
+  list(APPEND perhaps_compiled $<TARGET_OBJECTS:${part}>)
+endforeach()
+add_library(perhaps STATIC ${perhaps_compiled})
 set(perhaps_libraries perhaps)
 if(PERHAPS_SHARED)
-  add_library(perhaps_shared SHARED $<TARGET_OBJECTS:perhaps_objects>)
+  add_library(perhaps_shared SHARED ${perhaps_compiled})
   list(APPEND perhaps_libraries perhaps_shared)
   # Hidden visibility keeps our own internals in; the script also keeps in what the standard library's templates emit.
   set(exports ${CMAKE_CURRENT_LIST_DIR}/exports.map)
@@ -99,7 +102,7 @@ if(PERHAPS_SHARED)
 endif()
 set_target_properties(perhaps PROPERTIES EXPORT_NAME static)
 
-foreach(target IN ITEMS perhaps_objects ${perhaps_libraries})
+foreach(target IN LISTS perhaps_parts perhaps_libraries)
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(${target} PUBLIC cxx_std_20)
@@ -109,8 +112,8 @@ endforeach()
 
 if(PERHAPS_SIMD)
   pkg_check_modules(HWY REQUIRED libhwy)
-  target_include_directories(perhaps_objects SYSTEM PRIVATE ${HWY_INCLUDE_DIRS})
-  target_compile_options(perhaps_objects PRIVATE ${HWY_CFLAGS_OTHER})
+  target_include_directories(perhaps_hot SYSTEM PRIVATE ${HWY_INCLUDE_DIRS})
+  target_compile_options(perhaps_hot PRIVATE ${HWY_CFLAGS_OTHER})
   foreach(target IN LISTS perhaps_libraries)
     target_link_directories(${target} PRIVATE ${HWY_LIBRARY_DIRS})
     target_link_libraries(${target} PRIVATE ${HWY_LIBRARIES})

@@ -17,6 +17,7 @@
 
 #include "conformance/rebuild.h"
 #include "perhaps/format/format.h"
+#include "support/sanitized.h"
 
 namespace perhaps::format {
 
@@ -331,6 +332,7 @@ TEST_P(EveryCodec, SurvivesFlippedBits) {
     for (std::size_t at = 0; at < size; ++at) {
       if (at >= 64 && at + 64 < size) continue;
       for (unsigned bit = 0; bit < 8; ++bit) {
+        if (test::kSanitized && bit != at % 8) continue;
         Buffer flipped = sample.bytes;
         flipped[at] ^= std::byte{1} << bit;
         survive(codec(), sample, flipped, "bit " + std::to_string(bit) + " of byte " + std::to_string(at));

@@ -11,6 +11,7 @@
 #include "sizing/fuse.h"
 #include "support/keys.h"
 #include "support/no_false_negatives.h"
+#include "support/sanitized.h"
 #include "support/statistics.h"
 
 namespace perhaps::test {
@@ -197,7 +198,7 @@ TEST(Fuse, RateMatchesTheModel) {
     for (const double fpr : {0.5, 0.1, 0.01, 1e-3}) {
       Mean rate;
       double model = 0;
-      for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+      for (std::uint64_t seed = 1; seed <= samples(20); ++seed) {
         std::vector<std::uint64_t> numbers(110'000);
         std::iota(numbers.begin(), numbers.end(), 0);
         const auto digests = digests_of(Hash(seed), numbers);
@@ -209,7 +210,8 @@ TEST(Fuse, RateMatchesTheModel) {
         rate.add(static_cast<double>(count_ones(answers)) / 100'000);
       }
       EXPECT_LE(model, fpr);
-      EXPECT_NEAR(rate.value(), model, kSigmas * std::max(rate.error(), binomial_error(model, 2e6))) << arity;
+      EXPECT_NEAR(rate.value(), model, kSigmas * std::max(rate.error(), binomial_error(model, 1e5 * samples(20))))
+          << arity;
     }
   }
 }

@@ -13,6 +13,7 @@
 #include "perhaps/any_filter.h"
 #include "perhaps/engine/dense.h"
 #include "support/keys.h"
+#include "support/sanitized.h"
 
 namespace perhaps {
 namespace {
@@ -94,6 +95,7 @@ TEST(Packed, FewKeysAreWorthAFilterInEveryFamily) {
 
 // 3000 filters of each size, 1000 absent digests each: n = 3e6, z = 5.
 TEST(Packed, DenseFiltersKeepTheirRate) {
+  constexpr std::uint64_t kSets = test::samples(3000);
   for (const std::size_t count : {1u, 2u, 5u, 18u, 36u, 50u, 64u}) {
     for (const std::size_t bytes : {count + 2, count * 10 / 8 + 2, count * 2 + 2}) {
       std::uint64_t wrong = 0;
@@ -101,7 +103,7 @@ TEST(Packed, DenseFiltersKeepTheirRate) {
       std::uint32_t most = 0;
       std::vector<std::byte> filter(bytes);
       const auto shape = Dense::Shape::of(count, bytes);
-      for (std::uint64_t set = 0; set < 3000; ++set) {
+      for (std::uint64_t set = 0; set < kSets; ++set) {
         const auto digests = digests_of(set + 1, count);
         Dense::build(digests, filter);
         ASSERT_NE(filter.back(), std::byte{0});
@@ -110,11 +112,11 @@ TEST(Packed, DenseFiltersKeepTheirRate) {
         most = std::max(most, seed);
         for (std::uint64_t i = 0; i < 1000; ++i) wrong += Dense::may_contain(filter, Stream{1'000'000 + set}.at(i));
       }
-      const double n = 3e6;
+      const double n = 1000.0 * kSets;
       const double rate = static_cast<double>(wrong) / n;
       const double model = shape.fpr();
       std::printf("  %2zu keys, %3zu bytes: model %.4e, measured %.4e; seeds %.1f on average, %u at most\n", count,
-                  bytes, model, rate, static_cast<double>(seeds) / 3000, most + 1);
+                  bytes, model, rate, static_cast<double>(seeds) / kSets, most + 1);
       // The rates of the filters themselves vary by as much again.
       EXPECT_NEAR(rate, model, 5 * std::sqrt(2 * model / n)) << count << " keys, " << bytes << " bytes";
     }

@@ -9,6 +9,7 @@
 
 #include "build/ribbon_solver.h"
 #include "support/kernels.h"
+#include "support/sanitized.h"
 #include "support/statistics.h"
 
 namespace perhaps::test {
@@ -278,7 +279,7 @@ TEST(Ribbon, EveryKernelAnswersAsTheHeaderSays) {
 }
 
 TEST(Ribbon, RateIsTheRequestedOne) {
-  constexpr std::uint64_t kQueries = 2'000'000;
+  constexpr std::uint64_t kQueries = samples(2'000'000);
   Digests queries(kQueries);
   for (std::uint64_t i = 0; i < kQueries; ++i) queries[i] = Stream{77}.at(i);
   for (const std::uint64_t keys : {40, 200, 100'000, 300'000}) {

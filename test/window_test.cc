@@ -7,6 +7,7 @@
 #include <cmath>
 #include <deque>
 
+#include "support/sanitized.h"
 #include "support/statistics.h"
 
 namespace perhaps::test {
@@ -215,7 +216,7 @@ TEST(Window, RateMatchesTheModel) {
     Mean answered;
     Digests absent(row.queries);
     std::vector<std::uint64_t> answers(row.queries / 64 + 1);
-    for (std::uint64_t seed = 0; seed < row.filters; ++seed) {
+    for (std::uint64_t seed = 0; seed < samples(row.filters); ++seed) {
       const Hash hash(seed);
       BasicWindow<Hash> filter(shape, hash);
       for (std::uint64_t i = 0; i < 10 * shape.window() + shape.step; ++i) filter.insert(i);
@@ -224,7 +225,7 @@ TEST(Window, RateMatchesTheModel) {
       filter.may_contain(std::span<const Digest<Hash>>(absent), answers);
       answered.add(static_cast<double>(count_ones(answers)) / static_cast<double>(row.queries));
     }
-    const double queries = static_cast<double>(row.filters * row.queries);
+    const double queries = static_cast<double>(samples(row.filters) * row.queries);
     const double noise = std::max(answered.error(), binomial_error(model, queries));
     std::printf("  fpr %g, window %lu: model %.4g, bits %.4g (z %+.1f), answers %.4g of n = %.0f (z %+.1f)\n", row.fpr,
                 row.window, model, bits.value(), (bits.value() - model) / bits.error(), answered.value(), queries,

@@ -49,7 +49,7 @@ class Csv(Records):
         rng = random.Random(SEED)
         for newline in ["\n", "\r\n"]:
             for delimiter in [",", ";", "\t"]:
-                table, text = self.sample(rng, 3000, newline, delimiter)
+                table, text = self.sample(rng, 800, newline, delimiter)
                 self.write("t.csv", text)
                 option = [] if delimiter == "," else ["--delimiter", delimiter]
                 for column, name in enumerate(table[0]):
