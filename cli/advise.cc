@@ -98,7 +98,7 @@ int run(Options& options) {
                                               : read_keys(keys, options.keys.as, options.sample);
   if (sample.given() == 0) fail("no keys: there is nothing to advise on");
   if (options.prices.given()) {
-    const double best = std::clamp(options.prices.best_rate(sample.distinct()), kLowestRate, kHighestRate);
+    const double best = std::clamp(options.prices.best_rate(sample.distinct()), kLeastFpr, kHighestRate);
     options.sizing.fpr = std::stod(fmt::format("{:.2e}", best));  // three digits say enough
   }
   check_memory(sample.size() * 64, "the measurement", "; --sample takes fewer keys");

@@ -29,6 +29,110 @@ std::vector<std::string> parse_fields(const std::string& text) {
   return fields;
 }
 
+// --keys-as, -0: where a record ends.
+void declare_frames(CLI::App& app, KeyOptions& options) {
+  struct Frame {
+    KeysAs as;
+    bool hex;
+  };
+  app.add_option_function<std::string>(
+         "--keys-as",
+         [&options](const std::string& given) {
+           static constexpr std::pair<std::string_view, Frame> kFrames[] = {{"lines", {KeysAs::lines, false}},
+                                                                            {"nul", {KeysAs::nul, false}},
+                                                                            {"hex", {KeysAs::lines, true}},
+                                                                            {"len32", {KeysAs::len32, false}},
+                                                                            {"u64", {KeysAs::u64, false}}};
+           for (const auto& [name, frame] : kFrames) {
+             if (given != name) continue;
+             options.as = frame.as;
+             options.hex = frame.hex;
+             options.choice.kind = options.choice.records = true;
+             return;
+           }
+           fail("--keys-as {}: must be one of lines|nul|hex|len32|u64", given);
+         },
+         "How keys are written: one per line (default; an empty line is the empty key, the last line needs no "
+         "newline); ended by NUL; hex digits, one key per line; a 32-bit little-endian length and that many bytes; or "
+         "64-bit little-endian numbers, hashed as numbers")
+      ->type_name("lines|nul|hex|len32|u64")
+      ->group("Keys");
+  app.add_flag_callback(
+         "-0,--null", [&] { options.as = KeysAs::nul, options.choice.records = true; }, "Short for --keys-as nul")
+      ->group("Keys");
+}
+
+// --csv, --json-lines: what a record is. After declare_frames().
+void declare_formats(CLI::App& app, KeyOptions& options) {
+  auto* const csv = app.add_flag_callback(
+                           "--csv", [&] { options.as = KeysAs::csv, options.choice.records = true; },
+                           "Records are CSV (RFC 4180): fields may be in quotes, the first record of each file names "
+                           "the columns. The key is the column --field NAME")
+                        ->group("Keys")
+                        ->excludes(app.get_option("--keys-as"))
+                        ->excludes(app.get_option("--null"));
+  app.add_flag_callback(
+         "--no-header", [&] { options.header = false; }, "With --csv: the first record is one like the others")
+      ->group("Keys")
+      ->needs(csv);
+  app.add_flag_callback(
+         "--json-lines", [&] { options.as = KeysAs::json, options.choice.records = true; },
+         "Records are JSON values, one per line. The key is the string, number or truth value at --field PATH, such as "
+         "user.id or tags.0")
+      ->group("Keys")
+      ->excludes(csv)
+      ->excludes(app.get_option("--keys-as"))
+      ->excludes(app.get_option("--null"));
+}
+
+// --field, --delimiter, --missing: which part of a record is the key.
+void declare_fields(CLI::App& app, KeyOptions& options) {
+  app.add_option_function<std::string>(
+         "--field",
+         [&options](const std::string& text) {
+           options.fields = parse_fields(text);
+           options.choice.records = true;
+         },
+         "The key is field N of each record, counted from 1, or a column or path by its name. Several, as in 1,3, are "
+         "joined by tabs. Quotes have a meaning only in --csv")
+      ->type_name("N|NAME")
+      ->group("Keys");
+  app.add_option_function<std::string>(
+         "--delimiter",
+         [&](const std::string& text) {
+           options.choice.records = true;
+           if (text == "\\t" || text == "tab") {
+             options.delimiter = '\t';
+           } else if (text == "blanks") {
+             options.blanks = true;
+           } else if (text.size() == 1) {
+             options.delimiter = text[0];
+           } else {
+             fail("--delimiter {}: one character is needed (or \\t, or blanks)", text);
+           }
+         },
+         "What separates fields; default: a tab, in CSV a comma. blanks: any number of spaces and tabs")
+      ->type_name("C")
+      ->group("Keys");
+  add_choice(app, "--missing", options.missing,
+             {{"fail", Missing::fail}, {"skip", Missing::skip}, {"empty", Missing::empty}},
+             "A record without the field: is an error (default), is skipped and counted, or has the empty key")
+      ->group("Keys");
+}
+
+// --lower, --trim, --hash: what becomes of it.
+void declare_changes(CLI::App& app, KeyOptions& options) {
+  app.add_flag("--lower", options.lower, "Turn A-Z of each key into a-z")->group("Keys");
+  app.add_flag("--trim", options.trim,
+               "Strip spaces, tabs, carriage returns and a byte order mark from both ends of each key")
+      ->group("Keys");
+  add_choice(app, "--hash", options.hash,
+             {{"md5", KeyHash::md5}, {"sha1", KeyHash::sha1}, {"sha256", KeyHash::sha256}, {"ntlm", KeyHash::ntlm}},
+             "The key is this digest of what is read, in lower-case hex; of a filter of digests (--keys-as hex), their "
+             "bytes")
+      ->group("Keys");
+}
+
 }  // namespace
 
 void KeyOptions::adopt(const std::optional<Recipe>& stored, const std::string& path) {
@@ -64,94 +168,10 @@ void read_stdin_if_none(KeyOptions& options) {
 }
 
 void declare_key_format(CLI::App& app, KeyOptions& options) {
-  struct Frame {
-    KeysAs as;
-    bool hex;
-  };
-  app.add_option_function<std::string>(
-         "--keys-as",
-         [&options](const std::string& given) {
-           static constexpr std::pair<std::string_view, Frame> kFrames[] = {{"lines", {KeysAs::lines, false}},
-                                                                            {"nul", {KeysAs::nul, false}},
-                                                                            {"hex", {KeysAs::lines, true}},
-                                                                            {"len32", {KeysAs::len32, false}},
-                                                                            {"u64", {KeysAs::u64, false}}};
-           for (const auto& [name, frame] : kFrames) {
-             if (given != name) continue;
-             options.as = frame.as;
-             options.hex = frame.hex;
-             options.choice.kind = options.choice.records = true;
-             return;
-           }
-           fail("--keys-as {}: must be one of lines|nul|hex|len32|u64", given);
-         },
-         "How keys are written: one per line (default; an empty line is the empty key, the last line needs no "
-         "newline); ended by NUL; hex digits, one key per line; a 32-bit little-endian length and that many bytes; or "
-         "64-bit little-endian numbers, hashed as numbers")
-      ->type_name("lines|nul|hex|len32|u64")
-      ->group("Keys");
-  app.add_flag_callback(
-         "-0,--null", [&] { options.as = KeysAs::nul, options.choice.records = true; }, "Short for --keys-as nul")
-      ->group("Keys");
-  auto* const csv = app.add_flag_callback(
-                           "--csv", [&] { options.as = KeysAs::csv, options.choice.records = true; },
-                           "Records are CSV (RFC 4180): fields may be in quotes, the first record of each file names "
-                           "the columns. The key is the column --field NAME")
-                        ->group("Keys")
-                        ->excludes(app.get_option("--keys-as"))
-                        ->excludes(app.get_option("--null"));
-  app.add_flag_callback(
-         "--no-header", [&] { options.header = false; }, "With --csv: the first record is one like the others")
-      ->group("Keys")
-      ->needs(csv);
-  app.add_flag_callback(
-         "--json-lines", [&] { options.as = KeysAs::json, options.choice.records = true; },
-         "Records are JSON values, one per line. The key is the string, number or truth value at --field PATH, such as "
-         "user.id or tags.0")
-      ->group("Keys")
-      ->excludes(csv)
-      ->excludes(app.get_option("--keys-as"))
-      ->excludes(app.get_option("--null"));
-  app.add_option_function<std::string>(
-         "--field",
-         [&options](const std::string& text) {
-           options.fields = parse_fields(text);
-           options.choice.records = true;
-         },
-         "The key is field N of each record, counted from 1, or a column or path by its name. Several, as in 1,3, are "
-         "joined by tabs. Quotes have a meaning only in --csv")
-      ->type_name("N|NAME")
-      ->group("Keys");
-  app.add_option_function<std::string>(
-         "--delimiter",
-         [&](const std::string& text) {
-           options.choice.records = true;
-           if (text == "\\t" || text == "tab") {
-             options.delimiter = '\t';
-           } else if (text == "blanks") {
-             options.blanks = true;
-           } else if (text.size() == 1) {
-             options.delimiter = text[0];
-           } else {
-             fail("--delimiter {}: one character is needed (or \\t, or blanks)", text);
-           }
-         },
-         "What separates fields; default: a tab, in CSV a comma. blanks: any number of spaces and tabs")
-      ->type_name("C")
-      ->group("Keys");
-  add_choice(app, "--missing", options.missing,
-             {{"fail", Missing::fail}, {"skip", Missing::skip}, {"empty", Missing::empty}},
-             "A record without the field: is an error (default), is skipped and counted, or has the empty key")
-      ->group("Keys");
-  app.add_flag("--lower", options.lower, "Turn A-Z of each key into a-z")->group("Keys");
-  app.add_flag("--trim", options.trim,
-               "Strip spaces, tabs, carriage returns and a byte order mark from both ends of each key")
-      ->group("Keys");
-  add_choice(app, "--hash", options.hash,
-             {{"md5", KeyHash::md5}, {"sha1", KeyHash::sha1}, {"sha256", KeyHash::sha256}, {"ntlm", KeyHash::ntlm}},
-             "The key is this digest of what is read, in lower-case hex; of a filter of digests (--keys-as hex), their "
-             "bytes")
-      ->group("Keys");
+  declare_frames(app, options);
+  declare_formats(app, options);
+  declare_fields(app, options);
+  declare_changes(app, options);
 }
 
 void declare_record_files(CLI::App& app, KeyOptions& options) {

@@ -125,7 +125,7 @@ CLI::Option* add_rate(CLI::App& app, double& value, const std::string& text) {
             const auto parsed = parse_share(given);
             if (!parsed || !(*parsed > 0 && *parsed < 1))
               fail("--fpr {}: must be between 0 and 1, such as 0.01 or 1%", given);
-            if (*parsed < kLowestRate) fail("--fpr {}: out of reach; the lowest rate is {}", given, kLowestRate);
+            if (*parsed < kLeastFpr) fail("--fpr {}: out of reach; the lowest rate is {}", given, kLeastFpr);
             value = *parsed;
           },
           text)

@@ -27,8 +27,7 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, std::uint64_t& va
                        const std::string& text, std::uint64_t at_least = 1);
 CLI::Option* add_count(CLI::App& app, const std::string& name, std::uint32_t& value, const std::string& unit,
                        const std::string& text);
-// An option that takes a false-positive rate, which lies between the lowest that the models know and 1.
-inline constexpr double kLowestRate = 1e-12;
+// An option that takes a false-positive rate, which lies between kLeastFpr and 1.
 CLI::Option* add_rate(CLI::App& app, double& value, const std::string& text);
 CLI::Option* add_bits_per_key(CLI::App& app, double& value, const std::string& text);
 // One of a few words; "line|block|classic" is what help and completions show.
