@@ -8,48 +8,20 @@
 
 #include "command.h"
 #include "options.h"
-#include "perhaps/any_filter.h"
 #include "perhaps/file/container.h"
 #include "print.h"
 #include "svg.h"
+#include "tree.h"
 
 namespace perhaps::cli {
 namespace allocate {
 namespace {
 
-constexpr std::uint32_t kMaxLevels = 64;  // every pair of levels is compared
-
-struct Options {
-  std::uint32_t levels = 4;
-  double ratio = 10;
-  std::uint64_t keys = 0;
-  std::uint64_t budget = 0;
+struct Options : Tree {
   std::string filter = "line";
-  std::uint32_t ribbon = 0;
-  std::uint32_t runs = 1;
   std::string plot;
   bool json = false;
 };
-
-// The last level is the largest; each level is `ratio` times as large as the one before it.
-std::vector<Level> levels_of(const Options& options) {
-  double sum = 0;
-  for (std::uint32_t i = 0; i < options.levels; ++i) sum += std::pow(options.ratio, -static_cast<double>(i));
-  std::vector<Level> levels;
-  for (std::uint32_t i = options.levels; i-- > 0;) {
-    const double share = std::pow(options.ratio, -static_cast<double>(i)) / sum;
-    const double keys = std::round(static_cast<double>(options.keys) * share);
-    levels.push_back({.keys = static_cast<std::uint64_t>(keys), .cost = 1, .family = *kind_named(options.filter)});
-  }
-  levels.front().cost = options.runs;
-  return levels;
-}
-
-LevelBudget budget_of(const Options& options, std::uint32_t ribbons) {
-  std::vector<Level> levels = levels_of(options);
-  for (std::size_t i = levels.size() - ribbons; i < levels.size(); ++i) levels[i].family = Kind::ribbon;
-  return take(LevelBudget::over(std::move(levels)));
-}
 
 constexpr const char* kBestColour = "#0b6e99";
 constexpr const char* kEvenColour = "#8a8a8a";
@@ -132,17 +104,11 @@ std::string bars(const Allocation& best, double even_bits) {
   return rows + row("even", even_bits);
 }
 
-int run(const Options& options) {
-  if (options.ribbon > options.levels) fail("--ribbon {}: there are {} levels", options.ribbon, options.levels);
-  if (options.levels > kMaxLevels) fail("--levels {}: at most {}", options.levels, kMaxLevels);
-  if (!(options.ratio >= 1) || options.ratio > 1e6) fail("--ratio {}: must be from 1 to 1000000", options.ratio);
-  if (options.keys > LevelBudget::kMaxKeys) fail("--keys {}: at most {}", options.keys, LevelBudget::kMaxKeys);
+int run(Options& options) {
+  options.family = *kind_named(options.filter);
+  take(check(options));
   if (!options.plot.empty()) check_output(options.plot);
-  const LevelBudget evenly = budget_of(options, 0);
-  const LevelBudget spread = budget_of(options, options.ribbon);
-  const Allocation best = spread.best(options.budget);
-  const Allocation even = evenly.even(options.budget);
-  const Allocation small = spread.smallest(even.wasted);
+  const auto [evenly, spread, best, even, small] = take(spread_budget(options));
   if (!options.plot.empty()) draw(options, spread, evenly);
   Out out;
   if (options.json) {

@@ -75,6 +75,7 @@ Command::Run query_command(CLI::App&);
 Command::Run add_command(CLI::App&);
 Command::Run remove_command(CLI::App&);
 Command::Run info_command(CLI::App&);
+Command::Run explain_command(CLI::App&);
 Command::Run convert_command(CLI::App&);
 Command::Run formats_command(CLI::App&);
 Command::Run merge_command(CLI::App&);

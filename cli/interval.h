@@ -1,32 +1,16 @@
 // How well a share is known that was measured by sampling.
 #pragma once
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
 
 #include "print.h"
+#include "wilson.h"
 
 namespace perhaps::cli {
 
 // Lookups by which the rate of another system's filter is measured, where its formula is not enough (format/codec.h).
 inline constexpr double kModelSample = 1 << 18;
-
-// Wilson's score interval, which also holds for rates near 0, where the textbook interval is empty.
-struct Interval {
-  double low;
-  double high;
-};
-inline Interval wilson(std::uint64_t hits, std::uint64_t tries, double z) {
-  if (tries == 0) return {0, 1};
-  const auto n = static_cast<double>(tries);
-  const double p = static_cast<double>(hits) / n;
-  const double middle = p + z * z / (2 * n);
-  const double spread = z * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
-  const double scale = 1 + z * z / n;
-  return {hits == 0 ? 0 : std::max(0.0, (middle - spread) / scale),
-          hits == tries ? 1 : std::min(1.0, (middle + spread) / scale)};
-}
 
 // Both ends in one unit.
 inline std::string text_of(const Interval& interval) {

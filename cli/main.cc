@@ -82,6 +82,10 @@ constexpr Examples kInfo = {
     "perhaps info --json seen.perhaps mail.perhaps",
     "perhaps info seen.guava",
 };
+constexpr Examples kExplain = {
+    "perhaps explain seen.perhaps -e hello",
+    "perhaps explain --json seen.perhaps -e hello -e world",
+};
 constexpr Examples kConvert = {
     "perhaps build --format fuse8 -o keys.fuse8 keys.txt",
     "perhaps convert --to fuse8 --set packed=true -o small.fuse8 keys.fuse8",
@@ -159,6 +163,13 @@ constexpr Command kCommands[] = {
      "that of the system's own probing, measured if its formula promises a lower one; then both are shown. A folder "
      "stands for the filter files in and below it. A filter at a redis:// address is copied first, as by pull.",
      kInfo, &info_command, kJsonInfo},
+    {"explain", "why a filter answers perhaps or no",
+     "Shows what a lookup of each key reads: the digest, the line, block or buckets, and every bit, counter, slot or "
+     "parity with what it holds. Positions are bits of the table, counted from the lowest bit of its first byte. "
+     "Families: classic, line, block, counting, cuckoo, ribbon, and the links of a scalable filter; of the others, and "
+     "of other systems' files, the digest or the answer of each filter inside. Exit code: 0 if any answer is perhaps, "
+     "1 if none is, 2 on an error.",
+     kExplain, &explain_command, kJsonExplain},
     {"convert", "write a filter in the format of another system",
      "Only if nothing is lost: the two formats hash and place a key alike, or one contains the other. Otherwise it "
      "says why not, and which command makes the filter from its keys.",

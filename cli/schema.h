@@ -105,6 +105,27 @@ inline constexpr Fields kInfoFields = {
 };
 inline constexpr Shapes kJsonInfo = {{"", JsonShape::array, kInfoFields}};
 
+inline constexpr Fields kExplainFields = {
+    {"key", "string", ""},
+    {"family", "string", ""},
+    {"hash", "string", ""},
+    {"digest", "string or null", "hexadecimal; null for other systems"},
+    {"word", "string or null", "what the positions are made of: the digest, multiplied"},
+    {"parts[].name", "string", "a link of a chain, or a filter inside a file"},
+    {"parts[].steps", "strings", "from the digest to the place"},
+    {"parts[].rule", "string", "all or any of the checks must hold; none: not shown"},
+    {"parts[].checks[].what", "string", "bit, counter, slot, stash or column"},
+    {"parts[].checks[].at", "integer", "its first bit in the table"},
+    {"parts[].checks[].bits", "integer", "its width"},
+    {"parts[].checks[].wanted", "integer", "of a stashed digest a hexadecimal string"},
+    {"parts[].checks[].found", "integer", "likewise"},
+    {"parts[].checks[].holds", "boolean", ""},
+    {"parts[].checks[].content", "string?", "of a column: its 64 bits"},
+    {"parts[].perhaps", "boolean", ""},
+    {"answer", "string", "perhaps or no"},
+};
+inline constexpr Shapes kJsonExplain = {{"", JsonShape::lines, kExplainFields}};
+
 inline constexpr Fields kConvertFields = {
     {"file", "string", ""},
     {"from", "string", "format"},

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "any/own_filter.h"
+#include "c/handle.h"
 #include "file/container_header.h"
 #include "perhaps/any_filter.h"
 #include "perhaps/detail/threads.h"
@@ -28,24 +29,6 @@
 using perhaps::AnyFilter;
 using perhaps::Bytes;
 using perhaps::Result;
-
-// A filter and whatever it borrows from. Either `owner` is set, or `source` has the bytes that it was opened from.
-struct perhaps_filter {
-  perhaps::Memory copied;
-  perhaps::Mapping mapping;
-  Bytes source;
-  std::optional<perhaps::File> file;              // of our own
-  const perhaps::format::Codec* codec = nullptr;  // or of another system, with what it was opened with
-  std::optional<perhaps::format::Params> params;
-  std::string file_name;
-  perhaps::format::Opened opened;
-
-  std::unique_ptr<AnyFilter> own;
-  const AnyFilter* filter = nullptr;
-  perhaps::OwnFilter ours;
-  const perhaps::AnyOwner* owner = nullptr;
-  perhaps::AnyMutable* changing = nullptr;
-};
 
 namespace perhaps {
 namespace {

@@ -1,0 +1,158 @@
+// perhaps explain: why a filter answers *perhaps* or *no* to a key, bit by bit.
+#include "any/explain.h"
+
+#include <optional>
+
+#include "any_file.h"
+#include "command.h"
+#include "filter_file.h"
+#include "json.h"
+#include "keys.h"
+#include "little_endian.h"
+#include "options.h"
+#include "print.h"
+#include "progress.h"
+
+namespace perhaps::cli {
+namespace explaining {
+namespace {
+
+struct Options {
+  std::string filter;
+  KeyOptions keys;
+  OpenArgs open;
+  FormatArgs format;
+  bool json = false;
+};
+
+std::string hex(std::uint64_t value) { return fmt::format("0x{:016x}", value); }
+
+std::string json_of(const Check& check) {
+  Json json;
+  json.add("what", check.what).add("at", check.at).add("bits", check.bits);
+  // A digest does not fit into the numbers of every reader.
+  if (check.bits == 64 && check.what != "column") {
+    json.add("wanted", hex(check.wanted)).add("found", hex(check.found));
+  } else {
+    json.add("wanted", check.wanted).add("found", check.found);
+  }
+  json.add("holds", check.holds);
+  if (check.what == "column") json.add("content", hex(check.content));
+  return json.text();
+}
+
+std::string json_of(const ExplainedPart& part) {
+  Json steps;
+  for (const auto& [name, value] : part.steps) steps.add(name, value);
+  std::vector<std::string> checks;
+  for (const Check& check : part.checks) checks.push_back(json_of(check));
+  Json json;
+  json.add("name", part.name).raw("steps", steps.text()).add("rule", part.rule);
+  return json.raw("checks", Json::array(checks)).add("perhaps", part.perhaps).text();
+}
+
+std::string json_of(const std::string& key, const Explanation& e) {
+  std::vector<std::string> parts;
+  for (const ExplainedPart& part : e.parts) parts.push_back(json_of(part));
+  Json json;
+  json.add("key", key).add("family", e.family).add("hash", e.hash);
+  json.add("digest", e.digest ? std::optional(hex(*e.digest)) : std::nullopt);
+  json.add("word", e.word ? std::optional(hex(*e.word)) : std::nullopt);
+  return json.raw("parts", Json::array(parts)).add("answer", e.perhaps ? "perhaps" : "no").text();
+}
+
+std::string verdict_of(const Check& check) {
+  if (check.what == "bit") return check.holds ? "set" : "not set";
+  if (check.what == "counter") return fmt::format("{}{}", check.found, check.holds ? "" : ": none");
+  if (check.what == "column")
+    return fmt::format("parity {}, wanted {}{}", check.found, check.wanted, check.holds ? "" : ": differs");
+  if (check.what == "slot" && check.found == 0) return "empty";
+  return check.holds ? "the same" : "another";
+}
+
+void print(Out& out, const ExplainedPart& part) {
+  const std::string indent = part.name.empty() ? "  " : "    ";
+  if (!part.name.empty()) out.write(fmt::format("  {}: {}\n", part.name, part.perhaps ? "perhaps" : "no"));
+  for (const auto& [name, value] : part.steps) out.write(fmt::format("{}{:<13}  {}\n", indent, name, value));
+  if (part.checks.empty()) return;
+  std::vector<std::vector<std::string>> rows;
+  for (const Check& check : part.checks) {
+    rows.push_back({indent + std::string(check.what), fmt::format("{}", check.at),
+                    fmt::format("byte {}, bit {}", check.at / 8, check.at % 8), verdict_of(check)});
+  }
+  out.write(table(rows, "lrll"));
+}
+
+std::string why(const Explanation& e) {
+  std::size_t failed = 0;
+  std::size_t all = 0;
+  std::string_view rule = "none";
+  for (const ExplainedPart& part : e.parts) {
+    if (part.rule != "none") rule = part.rule;
+    all += part.checks.size();
+    for (const Check& check : part.checks) failed += !check.holds;
+  }
+  if (e.parts.size() != 1 || rule == "none") return "";
+  if (rule == "any") return e.perhaps ? ": the fingerprint is there" : ": the fingerprint is in none of them";
+  return e.perhaps ? fmt::format(": all {} hold", all) : fmt::format(": {} of {} fail", failed, all);
+}
+
+void print(Out& out, const std::string& key, const Explanation& e) {
+  out.write(bold(key) + "\n");
+  out.write(fmt::format("  {:<13}  {}\n", "family", e.family));
+  if (e.digest) {
+    out.write(fmt::format("  {:<13}  {}\n", e.hash, hex(*e.digest)));
+    if (e.word != e.digest) out.write(fmt::format("  {:<13}  {}\n", "word", hex(*e.word)));
+  }
+  for (const ExplainedPart& part : e.parts) print(out, part);
+  if (!e.digest) out.write("  another system's format: only its answers are shown\n");
+  out.write(fmt::format("  {:<13}  {}{}\n", "answer", e.perhaps ? "perhaps" : "no", why(e)));
+}
+
+int run(Options& options) {
+  const AnyFile file(options.filter, options.open, options.format);
+  const AnyFilter& filter = file.filter();
+  options.keys.choice.asks_digests = true;
+  options.keys.adopt(recipe_of(file.record(), options.filter), options.filter);
+  read_stdin_if_none(options.keys);
+  Keys keys(options.keys);
+  Progress quiet("explaining", 0, true);
+  Out out;
+  bool any = false;
+  keys.for_each(
+      quiet,
+      [&](const Batch& batch, const Source*) {
+        for (const Bytes key : batch.keys) {
+          const bool number = options.keys.number();
+          const std::uint64_t value = number ? load_little_endian<std::uint64_t>(key.data()) : 0;
+          if (number && filter.digests() == nullptr)
+            fail("{}: this format hashes bytes: it has no integers", options.filter);
+          const Explanation e = filter.digests() == nullptr
+                                    ? explain_foreign(file.opened, key)
+                                    : explain(filter, number ? digest_for(filter, value) : digest_for(filter, key));
+          const std::string shown =
+              number ? std::to_string(value) : std::string(reinterpret_cast<const char*>(key.data()), key.size());
+          any |= e.perhaps;
+          options.json ? out.write(json_of(shown, e) + "\n") : print(out, shown, e);
+        }
+        return true;
+      },
+      [&] { out.flush(); });
+  return any ? kYes : kNo;
+}
+
+}  // namespace
+}  // namespace explaining
+
+Command::Run explain_command(CLI::App& app) {
+  auto options = std::make_shared<explaining::Options>();
+  app.add_option("filter", options->filter, "The filter file, of any format")->type_name("FILTER")->required();
+  app.add_flag("--json", options->json, "Print JSON, for programs: one object per key");
+  declare_open(app, options->open);
+  declare_format(app, options->format);
+  declare_keys(app, options->keys);
+  declare_recipe(app, options->keys);
+  return [options] { return explaining::run(*options); };
+}
+
+}  // namespace perhaps::cli
