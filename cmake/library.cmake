@@ -70,12 +70,20 @@ endif()
 # time.
 file(GLOB kernel_sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS src/kernel/*.cc)
 set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_OPTIONS -falign-loops=32)
+# The preset of WebAssembly builds for size. It says -finline-functions because emscripten turns inlining off at -Oz:
+# then no accessor of a vector is inlined, and a module has twice the size. Only the families that are asked most are
+# worth -O3; the kernels of the window alone would be a tenth of the module.
+if(PERHAPS_WEB)
+  set(perhaps_fast src/kernel/line.cc src/kernel/block.cc src/kernel/classic.cc src/hash/xxhash.cc)
+  set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_OPTIONS "")
+  set_source_files_properties(${perhaps_fast} PROPERTIES COMPILE_OPTIONS -O3 SKIP_PRECOMPILE_HEADERS ON)
+endif()
 
 # Every family meets every hasher in any_filter.cc: optimised, it takes a fifth of the time to compile the library. Two
 # kernels, all inlined, take ten times as long (under AddressSanitizer fuse.cc 31 and 2.4 s); the others are asked so
 # much that it pays. Not under ThreadSanitizer, whose tests then run longer than was saved.
 set(unoptimised "")
-if(PERHAPS_PORTABLE OR PERHAPS_TESTS AND CMAKE_CXX_FLAGS MATCHES "fsanitize=address")
+if(PERHAPS_PORTABLE AND NOT PERHAPS_WEB OR PERHAPS_TESTS AND CMAKE_CXX_FLAGS MATCHES "fsanitize=address")
   set(unoptimised src/any/any_filter.cc src/kernel/fuse.cc src/kernel/window.cc)
 endif()
 set_source_files_properties(${unoptimised} PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)

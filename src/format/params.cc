@@ -4,8 +4,11 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#if !defined(__EMSCRIPTEN__)
 #include <locale>
 #include <sstream>
+#endif
 
 #include "perhaps/format/format.h"
 
@@ -30,9 +33,17 @@ bool is_number(std::string_view text, double& value) {
   return error == std::errc() && stop == text.data() + text.size();
 #else
   if (text.find_first_not_of("0123456789.eE+-") != text.npos || text.empty() || text[0] == '+') return false;
+#if defined(__EMSCRIPTEN__)
+  // It has no locales, and streams would be a tenth of a module.
+  const std::string copy(text);
+  char* stop = nullptr;
+  value = std::strtod(copy.c_str(), &stop);
+  return stop == copy.c_str() + copy.size();
+#else
   std::istringstream in{std::string(text)};
   in.imbue(std::locale::classic());
   return (in >> value) && in.peek() == std::istringstream::traits_type::eof();
+#endif
 #endif
 }
 

@@ -23,18 +23,30 @@ void add_kernels(Target target, InstructionSet& set) {
   }
 }
 
+#if PERHAPS_SIMD
+// WebAssembly has nothing to ask: a module with vectors runs where they exist, or is not loaded.
+std::int64_t targets_here() {
+#if defined(__wasm__)
+  return HWY_TARGETS;
+#else
+  return hwy::SupportedTargets();
+#endif
+}
+#endif
+
 class AllSets {
  public:
   AllSets() {
     add(Target::portable, "portable");
 #if PERHAPS_SIMD
-    const auto add_if = [&, here = hwy::SupportedTargets()](std::int64_t bit, Target target, const char* name) {
+    const auto add_if = [&, here = targets_here()](std::int64_t bit, Target target, const char* name) {
       if ((HWY_TARGETS & here & bit) != 0) add(target, name);
     };
     add_if(HWY_SSE4, Target::sse4, "sse4");
     add_if(HWY_AVX2, Target::avx2, "avx2");
     add_if(HWY_AVX3, Target::avx512, "avx512");
     add_if(HWY_NEON, Target::neon, "neon");
+    add_if(HWY_WASM, Target::simd128, "simd128");
 #endif
     for (const InstructionSet& set : sets_) pointers_.push_back(&set);
   }

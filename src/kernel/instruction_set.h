@@ -55,7 +55,7 @@ void use(const InstructionSet& set) noexcept;
 
 // What kernels are compiled for. Each family fills its part of a set (dispatch.cc); a family without a form for the
 // target leaves what is there, which is that of the next lower one.
-enum class Target : std::uint8_t { portable, sse4, avx2, avx512, neon };
+enum class Target : std::uint8_t { portable, sse4, avx2, avx512, neon, simd128 };
 void classic_kernels(Target target, InstructionSet& set);
 void line_kernels(Target target, InstructionSet& set);
 void block_kernels(Target target, InstructionSet& set);

@@ -4,7 +4,7 @@
 #include <utility>
 
 #define PERHAPS_KERNELS "kernel/ribbon.inc"
-#define PERHAPS_KERNELS_ON PERHAPS_ON_TARGET
+#define PERHAPS_KERNELS_ON PERHAPS_ON_CPU
 #include "kernel/each_target.inc"
 
 namespace perhaps::kernel {

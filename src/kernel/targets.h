@@ -1,7 +1,7 @@
 // Which instruction sets Highway compiles the kernels for, and the choice among them. The file of a family is
 //
 //   #define PERHAPS_KERNELS "kernel/<family>.inc"      the kernels in vectors, and simd_kernels(InstructionSet&)
-//   #define PERHAPS_KERNELS_ON PERHAPS_ON_TARGET       or PERHAPS_ON_BMI2
+//   #define PERHAPS_KERNELS_ON PERHAPS_ON_TARGET       or PERHAPS_ON_CPU, PERHAPS_ON_BMI2
 //   #include "kernel/each_target.inc"
 //   namespace perhaps::kernel {
 //   namespace { void portable_kernels(InstructionSet&); }
@@ -22,7 +22,9 @@
 #include <hwy/detect_targets.h>
 
 // Not for a baseline without vectors: the portable kernels are as good.
-#define PERHAPS_ON_TARGET \
+#define PERHAPS_ON_TARGET (PERHAPS_ON_CPU || HWY_TARGET == HWY_WASM)
+// Shifts of 64-bit lanes by different numbers, which Highway 1.0 lacks for WebAssembly.
+#define PERHAPS_ON_CPU \
   (HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_NEON)
 // BMI2, whose PDEP finds the n-th set bit of a word.
 #define PERHAPS_ON_BMI2 (HWY_TARGET == HWY_AVX2)
@@ -57,6 +59,14 @@
 #define PERHAPS_CASE_NEON(set)
 #endif
 
+#if PERHAPS_SIMD && (HWY_TARGETS & HWY_WASM)
+#define PERHAPS_CASE_SIMD128(set) \
+  case Target::simd128:           \
+    return N_WASM::simd_kernels(set);
+#else
+#define PERHAPS_CASE_SIMD128(set)
+#endif
+
 #define PERHAPS_CHOOSE_KERNELS(family)                        \
   void family##_kernels(Target target, InstructionSet& set) { \
     switch (target) {                                         \
@@ -66,6 +76,7 @@
         PERHAPS_CASE_AVX2(set)                                \
         PERHAPS_CASE_AVX512(set)                              \
         PERHAPS_CASE_NEON(set)                                \
+        PERHAPS_CASE_SIMD128(set)                             \
       default:                                                \
         return;                                               \
     }                                                         \

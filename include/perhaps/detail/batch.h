@@ -142,6 +142,12 @@ struct Waiting {
   Where where[kTurn];
 };
 
+// WebAssembly has no instruction that prefetches: the loops that do would only make its modules larger.
+#if defined(__wasm__)
+inline constexpr bool kPrefetches = false;
+#else
+inline constexpr bool kPrefetches = true;
+#endif
 inline constexpr std::uint64_t kAskAgainFrom = std::uint64_t{64} << 20;  // bytes of a table
 inline constexpr std::size_t kLater = 16;
 
@@ -163,31 +169,10 @@ PERHAPS_INLINE std::uint64_t fetch_and_use(Source source, const Waiting* now, Wa
   return reversed(word, kTurn);
 }
 
-// The loop of every family. put(word, from): bit i of the word is the answer of key from + i; false ends the loop.
+// for_each_key with the keys of the next turn prefetched.
 template <std::size_t kTurn, class Outline, class Source, class Steps, class Put>
-PERHAPS_INLINE void for_each_key(Source source, std::size_t count, bool ahead, std::uint64_t table_bytes, Steps steps,
-                                 Put put) {
-  static_assert(kTurn <= 64 && 64 % kTurn == 0);
-  const auto use_now = [&](Source keys, auto size) {
-    return Outline::call([&]() __attribute__((always_inline)) {
-      const Steps own = steps;
-      const Source from = keys;
-      std::uint64_t word = 0;
-      for (std::size_t slot = 0; slot < size; ++slot) {
-        const auto digest = from[slot];
-        word = answer(own.use, own.place(digest), digest, word);
-      }
-      return reversed(word, size);
-    });
-  };
-  if (!ahead) {
-    std::size_t from = 0;
-    for (; count - from >= kTurn; from += kTurn) {
-      if (!put(use_now(source.from(from), std::integral_constant<std::size_t, kTurn>()), from)) return;
-    }
-    if (from < count) put(use_now(source.from(from), count - from), from);
-    return;
-  }
+PERHAPS_INLINE void for_each_key_ahead(Source source, std::size_t count, std::uint64_t table_bytes, Steps steps,
+                                       Put put) {
   using Held = Waiting<kTurn, std::remove_cvref_t<decltype(source[0])>, decltype(steps.place(source[0]))>;
   const bool again = kTurn > kLater && table_bytes >= kAskAgainFrom;
   bool more = true;
@@ -233,6 +218,38 @@ PERHAPS_INLINE void for_each_key(Source source, std::size_t count, bool ahead, s
           more = put(both(std::false_type()), from);
         }
       });
+}
+
+// The loop of every family. put(word, from): bit i of the word is the answer of key from + i; false ends the loop.
+template <std::size_t kTurn, class Outline, class Source, class Steps, class Put>
+PERHAPS_INLINE void for_each_key(Source source, std::size_t count, bool ahead, std::uint64_t table_bytes, Steps steps,
+                                 Put put) {
+  static_assert(kTurn <= 64 && 64 % kTurn == 0);
+  const auto use_now = [&](Source keys, auto size) {
+    return Outline::call([&]() __attribute__((always_inline)) {
+      const Steps own = steps;
+      const Source from = keys;
+      std::uint64_t word = 0;
+      for (std::size_t slot = 0; slot < size; ++slot) {
+        const auto digest = from[slot];
+        word = answer(own.use, own.place(digest), digest, word);
+      }
+      return reversed(word, size);
+    });
+  };
+  if constexpr (!kPrefetches) {
+    for (std::size_t from = 0; from < count; from += kTurn) {
+      if (!put(use_now(source.from(from), std::min(kTurn, count - from)), from)) return;
+    }
+  } else if (!ahead) {
+    std::size_t from = 0;
+    for (; count - from >= kTurn; from += kTurn) {
+      if (!put(use_now(source.from(from), std::integral_constant<std::size_t, kTurn>()), from)) return;
+    }
+    if (from < count) put(use_now(source.from(from), count - from), from);
+  } else {
+    for_each_key_ahead<kTurn, Outline>(source, count, table_bytes, steps, put);
+  }
 }
 
 // Bit i % 64 of answers[i / 64] belongs to key i; the unused bits of the last word become 0.

@@ -58,7 +58,7 @@ struct WordPair {
   constexpr WordPair& operator>>=(unsigned by) noexcept { return *this = *this >> by; }
 };
 
-#if defined(__SIZEOF_INT128__)
+#if defined(__SIZEOF_INT128__) && !defined(__wasm__)  // whose products of 128 bits are calls
 __extension__ using Wide = unsigned __int128;
 #else
 using Wide = WordPair;
