@@ -1,13 +1,14 @@
 # Two commands: `make run` shows what it does, `make test` proves it. Both install what is missing first.
 .DEFAULT_GOAL := help
-.PHONY: help run redis python test test-languages test-valkey test-defrag soak fuzz
-.PHONY: bench bench-redis bench-python bench-lsm install deb doc abi
+.PHONY: help run redis python npm page serve test test-web test-languages test-valkey test-defrag soak fuzz
+.PHONY: bench bench-redis bench-python bench-npm bench-lsm install deb doc abi
 .PHONY: format lint clean
 
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 CONTENDERS ?=
 BENCH_ARGS ?=
+PORT ?= 8000
 SOAK_ARGS ?=
 # Two jobs a core would fit in memory, but the tests time nothing: one each.
 JOBS ?= $(shell nproc)
@@ -20,12 +21,16 @@ help:
 	@echo 'make run      build the tool and show it at work on a million keys'
 	@echo 'make redis    a server with the module on a free port: BF.* and CF.* until Ctrl-C'
 	@echo 'make python   the package in build/release/python, for PYTHONPATH'
+	@echo 'make npm      the package for JavaScript, build/npm/perhaps-*.tgz'
+	@echo 'make page     the page in the browser, build/page/index.html;  make serve  shows it on PORT=$(PORT)'
 	@echo 'make test     the whole suite, then its fast part under the sanitizers'
 	@echo 'make test-languages  Go and Rust; five languages write the same bytes and read those of the others'
+	@echo 'make test-web  the npm package in node, and the page in a real browser'
 	@echo 'make bench    measure against the limit and against others   CONTENDERS=dir BENCH_ARGS=...'
 	@echo 'make test-valkey, make test-defrag  the suite of the Redis module on Valkey 8, on a Redis 8 that defragments'
 	@echo 'make bench-redis  what the Redis module costs, and what its batches gain'
 	@echo 'make bench-python  what the Python package costs, beside the same calls in C++    BENCH_ARGS=...'
+	@echo 'make bench-npm  the Bloom filters of npm, beside the package'
 	@echo 'make bench-lsm  real databases with and without filters, reads counted      BENCH_ARGS=...'
 	@echo 'make soak     the campaign of doc/reliability.md, about a day, resumable    SOAK_ARGS=--quick: ten minutes'
 	@echo 'make fuzz     every fuzz target for FUZZ_SECONDS=$(FUZZ_SECONDS)'
@@ -54,9 +59,23 @@ python:
 	@cmake --build build/release --target perhaps_python
 	@echo 'PYTHONPATH=build/release/python python3'
 
+npm page:
+	@scripts/setup web
+	@scripts/build-web $(subst npm,package,$@)
+
+serve: page
+	@echo 'http://localhost:$(PORT)/ until Ctrl-C'
+	@python3 -m http.server --directory build/page --bind 127.0.0.1 $(PORT)
+
 test:
 	@scripts/setup test
 	@scripts/run-tests
+
+test-web:
+	@scripts/setup test
+	@test -f build/release/build.ninja || cmake --preset release -DPERHAPS_TESTS=OFF >/dev/null
+	@cmake --build build/release --target perhaps-cli
+	@scripts/test-web
 
 test-languages:
 	@scripts/setup languages
@@ -97,6 +116,12 @@ bench-lsm:
 	@test -f build/release/build.ninja || cmake --preset release -DPERHAPS_TESTS=OFF >/dev/null
 	@cmake --build build/release --target perhaps-cli perhaps-bench-lsm
 	@build/release/perhaps bench lsm $(BENCH_ARGS)
+
+# The Bloom filters of npm, by name and version, beside the package.
+bench-npm: npm
+	@mkdir -p build/npm-bench && cp bench/npm/package.json build/npm-bench
+	@cd build/npm-bench && npm install --no-package-lock --no-audit --no-fund --ignore-scripts --silent
+	@node bench/npm.mjs build/npm build/npm-bench $(BENCH_ARGS)
 
 soak:
 	@scripts/setup soak fuzz

@@ -1,0 +1,420 @@
+// Promises: the page works as a person uses it, in a real browser and from disk: every section, by keyboard and mouse,
+// with links and the back button; it makes no request after it has loaded, reports no error, has no serious finding of
+// axe, and its numbers, answers and downloads are those of the command line. Would notice: an exception, a message on
+// the console, a request, a number that differs, a missing label, a page over its budget.
+import assert from "node:assert/strict";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { basename, join } from "node:path";
+import { after, before, test } from "node:test";
+import { pathToFileURL } from "node:url";
+import { gzipSync } from "node:zlib";
+import { assertSame, attempt, cli, goldenFiles, json, PAGE, readKeys, temporary, TOOLS } from "./support.mjs";
+
+const require = createRequire(join(TOOLS, "package.json"));
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const index = pathToFileURL(join(PAGE, "index.html")).href;
+const shots = join(PAGE, "..", "screenshots");
+const MONKEY = Number(process.env.PERHAPS_MONKEY ?? 150); // steps
+const SECTIONS = ["follow", "size", "look", "saves", "choose"];
+
+let browser;
+before(async () => {
+  browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+});
+after(() => browser?.close());
+
+// A page that fails the test if anything goes wrong in it.
+async function visit(hash, use, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1100, height: 900 }, ...options });
+  const page = await context.newPage();
+  const wrong = [];
+  const requests = [];
+  page.on("pageerror", (error) => wrong.push(error.message));
+  page.on("console", (message) => wrong.push(`${message.type()}: ${message.text()}`));
+  page.on("request", (request) => requests.push(request.url()));
+  try {
+    await page.goto(`${index}#${hash}`);
+    await page.waitForFunction((id) => document.documentElement.dataset.ready === id, hash.split("?")[0]);
+    const loaded = requests.length;
+    await use(page, context);
+    const later = requests.slice(loaded).filter((url) => !url.startsWith("blob:") && !url.startsWith("data:"));
+    assert.deepEqual(later, [], "a request after the page had loaded");
+    assert.deepEqual(wrong, []);
+  } finally {
+    await context.close();
+  }
+}
+
+const text = (page, selector) => page.locator(selector).innerText();
+const rows = (page, selector) =>
+  page
+    .locator(selector)
+    .locator("tbody tr")
+    .evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.innerText.trim())));
+
+test("follow a key: what is shown is what the filter answers", () =>
+  visit("follow", async (page) => {
+    assert.match(await text(page, "#follow-verdict"), /^perhaps: cherry was added/);
+    await page.fill("#follow-key", "zebra");
+    assert.match(await text(page, "#follow-verdict"), /^no: \d of \d checks fail\. zebra was certainly never added/);
+    assert.match(page.url(), /key=zebra/);
+    for (const family of ["classic", "line", "block", "cuckoo", "ribbon"]) {
+      await page.selectOption("#follow-family", family);
+      await page.waitForFunction(
+        (name) => (name === "classic" ? !location.hash.includes("family") : location.hash.includes(`family=${name}`)),
+        family,
+      );
+      await page.fill("#follow-key", "fig");
+      assert.match(await text(page, "#follow-verdict"), /^perhaps: fig was added/, family);
+      await page.click("text=Run a thousand");
+      await page.waitForFunction(() =>
+        /Of 1,000 absent keys/.test(document.getElementById("follow-note").textContent),
+      );
+      await page.click("text=Find me a false positive");
+      await page.waitForFunction(() => /tried until one/.test(document.getElementById("follow-note").textContent));
+      assert.match(await text(page, "#follow-verdict"), /^perhaps, wrongly: guess \d+ was never added/, family);
+    }
+  }));
+
+test("follow a key: step by step, with the keyboard", () =>
+  visit("follow?key=apple", async (page) => {
+    await page.focus("#follow-key");
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+    assert.match(await text(page, "#follow-verdict"), /^0 of \d checks so far/);
+    await page.keyboard.press("Tab");
+    for (let i = 0; i < 3; ++i) await page.keyboard.press("Enter");
+    assert.match(await text(page, "#follow-verdict"), /^perhaps: apple was added/);
+    await page.fill("#follow-keys", "one, two");
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => location.hash.includes("keys=one%2Ctwo"));
+    await page.waitForFunction(() => /apple/.test(document.getElementById("follow-verdict").textContent));
+    assert.match(await text(page, "#follow-verdict"), /^(no|perhaps, wrongly)/);
+  }));
+
+test("size one: any two numbers give the others, as the command line says", () =>
+  visit("size", async (page) => {
+    const compare = async (...args) => {
+      const theirs = json("size", "--json", ...args);
+      const ours = await rows(page, "#size table");
+      assert.deepEqual(
+        ours.map((row) => row[0]),
+        theirs.map((row) => row.family),
+        args.join(" "),
+      );
+      ours.forEach((row, i) => {
+        assert.equal(row[1], theirs[i].keys.toLocaleString("en"));
+        assert.equal(row[2], theirs[i].bits_per_key.toFixed(2));
+      });
+    };
+    const set = async (name, value) => {
+      await page.fill(`#size-${name}`, value);
+      const wanted = `${name}=${value.replace(" ", "")}`;
+      await page.waitForFunction(
+        (one) => document.querySelector("#size [data-given]")?.dataset.given.split(" ").includes(one),
+        wanted,
+      );
+    };
+    await compare("--keys", "1e6", "--fpr", "0.01");
+    await set("keys", "50M");
+    await compare("--keys", "50M", "--fpr", "0.01");
+    await set("bytes", "64Mi");
+    await compare("--keys", "50M", "--max-bytes", "64Mi");
+    await set("fpr", "0.1 %");
+    await compare("--max-bytes", "64Mi", "--fpr", "0.001");
+    await set("bits", "12");
+    await set("keys", "1000");
+    await compare("--keys", "1000", "--bits-per-key", "12");
+    await page.fill("#size-keys", "many");
+    await page.waitForFunction(() => document.querySelector("#size p.error").textContent !== "");
+    assert.match(await text(page, "#size p.error"), /Keys: not a number/);
+    await page.fill("#size-keys", "1e6");
+    await page.check("input[value=ribbon]");
+    await page.waitForFunction(() => location.hash.includes("family=ribbon"));
+    await page.locator("#size .copy").first().waitFor();
+    assert.match(await text(page, "#size .copy >> nth=0"), /--filter ribbon/);
+  }));
+
+test("size one: measured here, in a worker, while the page stays alive", () =>
+  visit("size", async (page) => {
+    await page.evaluate(() => {
+      globalThis.longest = 0;
+      let last = performance.now();
+      setInterval(() => {
+        globalThis.longest = Math.max(globalThis.longest, performance.now() - last);
+        last = performance.now();
+      }, 5);
+    });
+    await page.click("text=Build one here and measure");
+    await page.waitForFunction(() => document.getElementById("size-measured").dataset.rate !== undefined);
+    const said = await text(page, "#size-measured");
+    assert.match(said, /of 1,000,000 absent keys answered perhaps/);
+    assert.match(said, /No key was lost/);
+    // The same keys every time: 1 % of 1e6 within 5 sigma.
+    const rate = Number(await page.locator("#size-measured").getAttribute("data-rate"));
+    assert.ok(Math.abs(rate - 0.01) < 5 * Math.sqrt(0.01 / 1e6), said);
+    await page.locator("#size svg").waitFor();
+  }));
+
+test("size one: lines to copy are copied", () =>
+  visit("size?keys=5000&fpr=2%25", async (page, context) => {
+    await context.grantPermissions(["clipboard-read", "clipboard-write"]).catch(() => {});
+    await page.locator("#size .copy button").first().click();
+    await page.waitForFunction(() =>
+      /Copied|Selected/.test(document.querySelector("#size .copy button").textContent),
+    );
+    const line = await text(page, "#size .copy code >> nth=0");
+    const folder = temporary();
+    writeFileSync(join(folder, "keys.txt"), "a\nb\n");
+    const args = line
+      .split(" ")
+      .slice(1)
+      .map((word) => word.replace(/^(seen\.perhaps|keys\.txt)$/, join(folder, "$1")));
+    cli(...args);
+    assert.equal(json("info", "--json", join(folder, "seen.perhaps"))[0].capacity, 5000);
+  }));
+
+test("deep links, and the back button", () =>
+  visit("size?keys=2000&bits=16&family=block", async (page) => {
+    assert.equal(await page.inputValue("#size-keys"), "2000");
+    assert.equal(await page.inputValue("#size-bits"), "16");
+    assert.ok(await page.isChecked("input[value=block]"));
+    await page.fill("#size-keys", "3000");
+    await page.keyboard.press("Tab");
+    await page.waitForFunction(() => location.hash.includes("keys=3000"));
+    await page.click("nav >> text=Choose");
+    await page.waitForFunction(() => document.documentElement.dataset.ready === "choose");
+    await page.check("input[name=choose-remove][value=yes]");
+    await page.waitForFunction(() => /Take cuckoo/.test(document.getElementById("choose-answer").textContent));
+    await page.goBack();
+    await page.waitForFunction(() => /Take line/.test(document.getElementById("choose-answer").textContent));
+    await page.goBack();
+    await page.waitForFunction(() => document.documentElement.dataset.ready === "size");
+    assert.equal(await page.inputValue("#size-keys"), "3000");
+  }));
+
+// Drops a file as a person does.
+async function drop(page, path) {
+  const data = await page.evaluateHandle(
+    ([bytes, name]) => {
+      const transfer = new DataTransfer();
+      transfer.items.add(new File([Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0))], name));
+      return transfer;
+    },
+    [readFileSync(path).toString("base64"), basename(path)],
+  );
+  await page.evaluate(() => document.querySelectorAll("#look h3, #look .error").forEach((old) => old.remove()));
+  await page.dispatchEvent("#look .drop", "drop", { dataTransfer: data });
+  await page.waitForFunction(
+    (name) =>
+      [...document.querySelectorAll("#look h3")].some((h) => h.textContent.startsWith(name)) ||
+      document.querySelector("#look .error") !== null,
+    basename(path),
+  );
+}
+// The first of each name: a format may have a fact of the same name.
+const facts = async (page) => Object.fromEntries((await rows(page, "#look table >> nth=0")).reverse());
+
+test("look into a file: each golden file of other systems, with the verdicts of the command line", () =>
+  visit("look", async (page) => {
+    let opened = 0;
+    for (const { kind, path, keys } of goldenFiles()) {
+      await drop(page, path);
+      const said = attempt("info", "--json", path);
+      if (said.status !== 0) {
+        assert.ok(await page.locator("#look .error").isVisible(), kind);
+        continue;
+      }
+      const [info] = JSON.parse(said.stdout);
+      const shown = await facts(page);
+      assert.equal(shown.format, `${info.format}: ${info.system}`, kind);
+      assert.equal(shown.fill, `${(info.fill * 100).toFixed(1)} %`, kind);
+      if (info.entries.length > 1)
+        assert.equal((await rows(page, "#look table >> nth=1")).length, Math.min(info.entries.length, 200));
+      const some = readKeys(keys)
+        .slice(0, 20)
+        .filter((key) => key.length > 0);
+      some.push(new Uint8Array([1, 2, 3]), new Uint8Array([9, 9, 9, 9]));
+      await page.selectOption("#look-kind", "hex");
+      await page.fill("#look-keys", some.map((key) => Buffer.from(key).toString("hex")).join("\n"));
+      const answers = await page.locator("#look ul.path li span").allInnerTexts();
+      const asked = Buffer.concat(
+        some.flatMap((key) => [Buffer.from([key.length & 255, key.length >> 8, 0, 0]), key]),
+      );
+      const file = join(temporary(), "keys");
+      writeFileSync(file, asked);
+      const theirs = attempt("query", "--json", "--keys-as", "len32", path, file)
+        .stdout.trim()
+        .split("\n")
+        .map((line) => JSON.parse(line).answer);
+      assert.deepEqual(answers, theirs, kind);
+      ++opened;
+    }
+    assert.ok(opened >= 10, `only ${opened} golden files were recognised`);
+  }));
+
+test("look into a file: our own, gzipped, damaged; downloads are the bytes of the command line", () =>
+  visit("look", async (page) => {
+    const folder = temporary();
+    writeFileSync(join(folder, "keys"), Array.from({ length: 500 }, (_, i) => `word ${i}\n`).join(""));
+    cli("build", "-o", join(folder, "seen.perhaps"), "--note", "May", join(folder, "keys"));
+    const bytes = readFileSync(join(folder, "seen.perhaps"));
+    await drop(page, join(folder, "seen.perhaps"));
+    assert.equal((await facts(page)).note, "May");
+    await page.fill("#look-keys", "word 3\nnever");
+    assert.deepEqual(await page.locator("#look ul.path li span").allInnerTexts(), ["perhaps", "no"]);
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click("text=Download as it is")]);
+    assert.deepEqual(readFileSync(await download.path()), bytes);
+    writeFileSync(join(folder, "packed.perhaps.gz"), gzipSync(bytes));
+    await page.setInputFiles("#look-file", join(folder, "packed.perhaps.gz"));
+    await page.waitForFunction(() => /packed\.perhaps/.test(document.querySelector("#look h3")?.textContent));
+    bytes[bytes.length - 1] ^= 1;
+    writeFileSync(join(folder, "bad.perhaps"), bytes);
+    await drop(page, join(folder, "bad.perhaps"));
+    assert.match(await text(page, "#look .error >> nth=0"), /checksum|damaged/i);
+    cli("build", "--format", "parquet", "-o", join(folder, "a.parquet"), join(folder, "keys"));
+    cli("convert", "--to", "parquet", "-o", join(folder, "b.parquet"), join(folder, "a.parquet"));
+    await drop(page, join(folder, "a.parquet"));
+    await page.selectOption("#look-to", "parquet");
+    const [again] = await Promise.all([page.waitForEvent("download"), page.click("text=Convert and download")]);
+    assert.deepEqual(readFileSync(await again.path()), readFileSync(join(folder, "b.parquet")));
+    await page.selectOption("#look-to", "fuse8");
+    await page.click("text=Convert and download");
+    assert.match(
+      await page.locator("#look p[role=status]").last().innerText(),
+      /parquet: to fuse8: .*rebuild it from the keys/,
+    );
+  }));
+
+test("what it saves: the numbers of perhaps allocate", () =>
+  visit("saves", async (page) => {
+    for (const [name, value] of [
+      ["levels", "5"],
+      ["ratio", "6"],
+      ["bits", "8"],
+    ]) {
+      await page.locator(`#saves-${name}`).fill(value);
+      await page.waitForFunction(([id, wanted]) => location.hash.includes(`${id}=${wanted}`), [name, value]);
+    }
+    const command = (await text(page, "#saves p.quiet code")).split(" ").slice(1);
+    const theirs = json(command[0], "--json", ...command.slice(1));
+    assert.equal(theirs.levels.length, 5);
+    const shown = await rows(page, "#saves table >> nth=1");
+    assert.equal(shown.length, 5);
+    shown.forEach((row, i) => {
+      assert.equal(row[1], theirs.levels[i].keys.toLocaleString("en"));
+      assert.equal(row[2], theirs.levels[i].bits_per_key.toFixed(2));
+      assert.equal(row[5], theirs.levels[i].even_bits_per_key.toFixed(2));
+    });
+    const better = Number((theirs.even_wasted_reads / theirs.wasted_reads).toPrecision(3));
+    assert.ok((await text(page, "#saves-words")).includes(`read ${better} times less`));
+    await page.check("#saves-quick");
+    for (const where of ["absent", "memtable", "1", "5"]) {
+      await page.selectOption("#saves-where", where);
+      await page.click("text=Look up a key");
+      await page.waitForFunction(() =>
+        /reads?, \d+ of them in vain/.test(document.getElementById("saves-walked").textContent),
+      );
+      const steps = await page.locator("#saves .path li").allInnerTexts();
+      assert.match(
+        steps.at(-1),
+        where === "absent" ? /absent/ : where === "memtable" ? /found in memory/ : /read, and found/,
+      );
+      await page.evaluate(() => {
+        document.getElementById("saves-walked").textContent = "";
+      });
+    }
+  }));
+
+test("choose: each answer leads to a family", () =>
+  visit("choose", async (page) => {
+    for (const [name, value, family] of [
+      ["once", "yes", "ribbon"],
+      ["remove", "recent", "window"],
+      ["remove", "yes", "cuckoo"],
+      ["merge", "yes", "quotient"],
+    ]) {
+      await page.check(`input[name=choose-${name}][value=${value}]`);
+      await page.waitForFunction(
+        (wanted) => document.querySelector("#choose-answer h3").textContent === `Take ${wanted}`,
+        family,
+      );
+    }
+    await page.check("input[name=choose-adversary][value=yes]");
+    await page.waitForFunction(() => /--keyed/.test(document.getElementById("choose-answer").textContent));
+  }));
+
+test("axe has no serious finding, in both themes; pictures are kept", async () => {
+  mkdirSync(shots, { recursive: true });
+  for (const colorScheme of ["light", "dark"]) {
+    for (const hash of [...SECTIONS, "follow?family=ribbon", "follow?family=cuckoo", "look?example=cassandra"]) {
+      await visit(
+        hash,
+        async (page) => {
+          const name = hash.replace(/\W+/g, "-");
+          for (const width of [360, 768, 1280]) {
+            await page.setViewportSize({ width, height: 900 });
+            const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+            assert.ok(wide <= width, `${hash}: ${wide} wide on a screen of ${width}`);
+            await page.screenshot({ path: join(shots, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+          }
+          await page.evaluate(axe);
+          const { violations } = await page.evaluate(() => globalThis.axe.run({ preload: false }));
+          const serious = violations
+            .filter((v) => v.impact === "serious" || v.impact === "critical")
+            .map(
+              (v) =>
+                `${v.id}: ${v.nodes
+                  .map((node) => node.html)
+                  .slice(0, 3)
+                  .join(" ")}`,
+            );
+          assert.deepEqual(serious, [], hash);
+        },
+        { colorScheme },
+      );
+    }
+  }
+});
+
+test("a monkey: random clicks and keys, and no error", () =>
+  visit("follow", async (page) => {
+    let state = 20260101; // the same walk every time
+    const random = (n) => {
+      state = (Math.imul(state, 1103515245) + 12345) >>> 0;
+      return Math.floor((state / 2 ** 32) * n);
+    };
+    for (let i = 0; i < MONKEY; ++i) {
+      await page.evaluate(
+        ([which, how, what]) => {
+          const all = [
+            ...document.querySelectorAll("nav a, main button, main input, main select, main textarea"),
+          ].filter(
+            (e) => e.offsetParent !== null && !e.disabled && e.type !== "file" && !/ownload/.test(e.textContent),
+          );
+          const one = all[which % all.length];
+          const texts = ["", "1e6", "0", "-5", "1e99", "ü", "apple", "99999999999999999999", "1 %", "a,b,,c", "<b>"];
+          if (one.tagName === "SELECT") one.selectedIndex = how % one.options.length;
+          else if (one.type === "range") one.value = Number(one.min) + ((how % 100) / 100) * (one.max - one.min);
+          else if (one.type === "radio" || one.type === "checkbox" || one.tagName === "BUTTON" || one.tagName === "A")
+            return one.click();
+          else one.value = texts[what % texts.length];
+          one.dispatchEvent(new Event("input", { bubbles: true }));
+          one.dispatchEvent(new Event("change", { bubbles: true }));
+          return undefined;
+        },
+        [random(1 << 20), random(1 << 20), random(1 << 20)],
+      );
+    }
+    await page.goto(`${index}#choose`);
+    await page.waitForFunction(() => document.documentElement.dataset.ready === "choose");
+  }));
+
+test("the page is at most 400 KB, compressed", () => {
+  const sum = readdirSync(PAGE)
+    .map((name) => gzipSync(readFileSync(join(PAGE, name)), { level: 9 }).length)
+    .reduce((a, b) => a + b);
+  assert.ok(sum <= 400_000, `${sum} bytes`);
+});

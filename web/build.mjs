@@ -1,0 +1,59 @@
+// Puts together what is published.
+//   node web/build.mjs package WASM_FOLDER OUT     the npm package as a folder, and packed: OUT/perhaps-VERSION.tgz
+//   node web/build.mjs page WASM_FOLDER OUT        the page: static files that work from disk and from any host
+// WASM_FOLDER has perhaps_web_plain.wasm and perhaps_web_simd128.wasm. Needs xz; the page also esbuild.
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const web = dirname(fileURLToPath(import.meta.url));
+const [what, wasmFolder, out] = process.argv.slice(2);
+
+// Compressed, as a text: a module that loads from a file:// page and through every bundler. unpack.js reads it.
+function packed(module) {
+  const path = join(wasmFolder, `perhaps_web_${module}.wasm`);
+  const options = ["--format=lzma", "--lzma1=preset=9e,lc=4,pb=0", "--stdout", path];
+  const bytes = execFileSync("xz", options, { maxBuffer: 1 << 28 });
+  bytes.writeBigUInt64LE(BigInt(statSync(path).size), 5); // xz says that it does not know
+  return bytes.toString("base64");
+}
+
+function buildPackage() {
+  const folder = join(out, "perhaps");
+  rmSync(out, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  for (const file of ["perhaps.js", "core.js", "unpack.js", "perhaps.d.ts", "README.md", "package.json"])
+    copyFileSync(join(web, file), join(folder, file));
+  copyFileSync(join(web, "..", "LICENSE"), join(folder, "LICENSE"));
+  for (const module of ["simd128", "plain"])
+    writeFileSync(join(folder, `${module}.js`), `export default "${packed(module)}";\n`);
+  execFileSync("npm", ["pack", "--silent", "--pack-destination", resolve(out)], { cwd: folder });
+  console.log(
+    readdirSync(out)
+      .filter((name) => name.endsWith(".tgz"))
+      .map((name) => join(out, name))
+      .join("\n"),
+  );
+}
+
+function bundled(entry) {
+  const options = [join(web, "page", entry), "--bundle", "--minify", "--format=iife", "--target=es2022"];
+  return execFileSync("esbuild", [...options, "--log-level=warning"], { encoding: "utf8" });
+}
+
+function buildPage() {
+  mkdirSync(out, { recursive: true });
+  copyFileSync(join(web, "page", "index.html"), join(out, "index.html"));
+  copyFileSync(join(web, "page", "page.css"), join(out, "page.css"));
+  writeFileSync(join(out, "page.js"), bundled("main.js"));
+  const texts =
+    `globalThis.perhapsWasm=${JSON.stringify(packed("simd128"))};\n` +
+    `globalThis.perhapsWorker=${JSON.stringify(bundled("worker.js"))};\n`;
+  writeFileSync(join(out, "wasm.js"), texts);
+  console.log(join(out, "index.html"));
+}
+
+if (what === "package") buildPackage();
+else if (what === "page") buildPage();
+else throw new Error(`build.mjs: package or page, not ${what}`);

@@ -1,0 +1,165 @@
+// Choose: a few questions lead to a family. What a family can do is what the library says of it.
+import { families, sizeTable } from "../core.js";
+import { bytesText, copyable, fill, h, percent, table, writeState } from "./dom.js";
+
+const QUESTIONS = {
+  once: {
+    text: "Are all keys known when it is built, and then fixed?",
+    options: { yes: "yes", no: "no" },
+    value: "no",
+  },
+  remove: {
+    text: "Do keys come and go?",
+    options: {
+      no: "no, they only come",
+      yes: "yes, they are removed again",
+      recent: "only the most recent ones matter",
+    },
+    value: "no",
+  },
+  number: { text: "Is the number of keys known, at least roughly?", options: { yes: "yes", no: "no" }, value: "yes" },
+  merge: {
+    text: "Must filters be merged or grow when the keys are gone?",
+    options: { no: "no", yes: "yes" },
+    value: "no",
+  },
+  adversary: { text: "Can an adversary choose the keys?", options: { no: "no", yes: "yes" }, value: "no" },
+  parquet: { text: "Must Parquet read its layout?", options: { no: "no", yes: "yes" }, value: "no" },
+};
+
+const chosen = {};
+const parts = {};
+
+function decide(answers) {
+  if (answers.remove === "recent")
+    return ["window", "It forgets the oldest keys by itself, in constant memory: by number of keys or by time."];
+  if (answers.remove === "yes" && (answers.merge === "yes" || answers.number === "no"))
+    return [
+      "quotient",
+      "Keys can be removed, and it merges and grows without the keys, because it holds sorted fingerprints.",
+    ];
+  if (answers.remove === "yes")
+    return [
+      "cuckoo",
+      "The smallest family that removes keys. Remove only what was added: an absent key may take another along.",
+    ];
+  if (answers.merge === "yes" && answers.number === "no")
+    return ["quotient", "It grows when the keys are gone, by giving up a bit of each fingerprint, and merges."];
+  if (answers.parquet === "yes") return ["block", "Its table is exactly the split-block filter of Parquet."];
+  if (answers.once === "yes")
+    return [
+      "ribbon",
+      "Built once, it is within 2 % of the fewest bits that any filter needs. For single lookups in a hurry take fuse.",
+    ];
+  if (answers.number === "no")
+    return [
+      "scalable",
+      "It is a chain of filters that grows with the keys and keeps the rate. If you can count the keys first, " +
+        "line takes a third of the memory.",
+    ];
+  return ["line", "The default: one cache miss per lookup, any rate, any size; it can be merged and folded."];
+}
+
+async function update({ push = false } = {}) {
+  const [family, reason] = decide(chosen);
+  const about = (await families()).find((one) => one.name === family);
+  const rows = await sizeTable({ keys: 1e6, fpr: 0.01 });
+  const keyed = chosen.adversary === "yes";
+  fill(
+    parts.answer,
+    h("h3", {}, `Take ${family}`),
+    h("p", {}, `${reason}`),
+    keyed
+      ? h(
+          "p",
+          {},
+          "Since an adversary can choose keys, hash under a secret of 16 bytes: whoever does not know it cannot " +
+            "find keys that collide.",
+        )
+      : null,
+    copyable(
+      "the shell",
+      `perhaps build --filter ${family}${keyed ? " --keyed secret.key" : ""} -o seen.perhaps keys.txt`,
+    ),
+    h("p", { class: "quiet" }, about.summary),
+    h(
+      "p",
+      {},
+      h("a", { href: `#size?keys=1000000&fpr=1%25&family=${family}` }, `Size a ${family} filter`),
+      " or ",
+      ["classic", "line", "block", "cuckoo", "ribbon"].includes(family)
+        ? h("a", { href: `#follow?family=${family}` }, "see it work")
+        : h("a", { href: "#follow" }, "see others work"),
+      ".",
+    ),
+  );
+  fill(
+    parts.table,
+    table(
+      ["family", "bits per key", "memory", "rate", "keys can be", "known for"],
+      rows.map((row) => [
+        row.family,
+        row.bits_per_key.toFixed(1),
+        bytesText(row.bytes),
+        percent(row.fpr),
+        [row.add ? "added" : "given once", row.remove ? "removed" : null, row.merge ? "merged" : null]
+          .filter(Boolean)
+          .join(", "),
+        row.summary,
+      ]),
+      {
+        caption: "All families, for a million keys at 1 %",
+        numbers: [1, 2, 3],
+        rowClass: (i) => (rows[i].family === family ? "chosen" : ""),
+      },
+    ),
+  );
+  const state = {};
+  for (const [name, question] of Object.entries(QUESTIONS))
+    if (chosen[name] !== question.value) state[name] = chosen[name];
+  writeState("choose", state, { push });
+}
+
+export const choose = {
+  mount(root) {
+    const sets = Object.entries(QUESTIONS).map(([name, question]) =>
+      h(
+        "fieldset",
+        {},
+        h("legend", {}, question.text),
+        Object.entries(question.options).map(([value, text]) =>
+          h(
+            "label",
+            {},
+            h("input", {
+              type: "radio",
+              name: `choose-${name}`,
+              value,
+              onchange: () => {
+                chosen[name] = value;
+                update({ push: true });
+              },
+            }),
+            ` ${text}`,
+          ),
+        ),
+      ),
+    );
+    parts.answer = h("div", { role: "status", id: "choose-answer" });
+    parts.table = h("div", {});
+    root.append(
+      h("p", {}, "A few questions lead to a family."),
+      h("div", { class: "two" }, h("div", {}, sets), parts.answer),
+      parts.table,
+    );
+    parts.root = root;
+  },
+  async show(params) {
+    for (const [name, question] of Object.entries(QUESTIONS)) {
+      const given = params.get(name);
+      chosen[name] = given in question.options ? given : question.value;
+      parts.root.querySelector(`input[name="choose-${name}"][value="${chosen[name]}"]`).checked = true;
+    }
+    await update();
+  },
+};

@@ -1,0 +1,414 @@
+// Follow a key: from the text to its digest, to its place, to the bits that a lookup reads. The filter is a small real
+// one; what is drawn is what the library explains.
+import { Filter, rateInterval } from "../core.js";
+import { field, fill, grouped, h, percent, writeState } from "./dom.js";
+
+const FAMILIES = {
+  classic: { capacity: 24, fpr: 0.1, text: "Every key sets a few bits anywhere in one array." },
+  line: {
+    capacity: 48,
+    fpr: 0.05,
+    text: "All bits of a key lie in one line of 512 bits: a lookup is one cache miss.",
+  },
+  block: {
+    capacity: 40,
+    fpr: 0.05,
+    text: "A block has eight words of 32 bits, and a key sets one bit in each of them.",
+  },
+  cuckoo: {
+    capacity: 48,
+    fpr: 0.05,
+    text: "A key is a fingerprint in one of two buckets of four slots, and can be removed.",
+  },
+  ribbon: {
+    capacity: 600,
+    fpr: 0.01,
+    text: "The table solves one equation per key and column: the parity of the chosen bits must be the key's own bit.",
+  },
+};
+const FRUIT = ["apple", "banana", "cherry", "damson", "elderberry", "fig", "grape", "hazelnut"];
+const SHOWN_BYTES = 512;
+
+const parts = {};
+const memory = new Map(); // key -> explanation, of the present filter
+let family = "classic";
+let keys = FRUIT;
+let added = []; // the keys, and others
+let filter = null;
+let shown = null; // {key, explanation}
+let steps = Infinity; // how many checks are shown
+
+// Some families need more keys than a person types to be as full as they are meant to be.
+const others = () =>
+  Array.from(
+    { length: family === "classic" ? 0 : Math.max(0, FAMILIES[family].capacity - keys.length) },
+    (_, i) => `other ${i + 1}`,
+  );
+
+async function make() {
+  filter?.free();
+  filter = null;
+  memory.clear();
+  const { capacity, fpr } = FAMILIES[family];
+  try {
+    added = [...new Set([...keys, ...others()])];
+    if (family === "ribbon") {
+      filter = await Filter.build(added, { family, keys: added.length, fpr });
+    } else {
+      filter = await Filter.create({ family, keys: capacity, fpr });
+      filter.addMany(added);
+    }
+    fill(parts.error);
+  } catch (error) {
+    fill(parts.error, error.message);
+  }
+}
+
+function explained(key) {
+  if (!memory.has(key))
+    memory.set(
+      key,
+      filter
+        .explain(key)
+        .parts[0].checks.filter((c) => c.what === "bit")
+        .map((c) => c.at),
+    );
+  return memory.get(key);
+}
+
+// Which keys set a bit.
+const setters = (at) => added.filter((key) => explained(key).includes(at));
+
+function bitPicture(checks, upTo) {
+  const unit = family === "line" ? 64 : family === "block" ? 32 : 0;
+  const at = checks.length === 0 ? 0 : checks[0].at;
+  const from = unit === 0 ? 0 : Math.floor(at / 8 / unit) * unit;
+  const bytes = filter.table(from, unit === 0 ? SHOWN_BYTES : unit);
+  const wanted = new Set(checks.slice(0, upTo).map((check) => check.at - 8 * from));
+  const grid = h("div", {
+    class: "bits",
+    role: "img",
+    style: `grid-template-columns: repeat(32, 11px)`,
+    "aria-label":
+      `Bits ${grouped(8 * from)} to ${grouped(8 * (from + bytes.length) - 1)} of the table; ` +
+      `${wanted.size} of them belong to the key`,
+  });
+  const last = family === "classic" ? filter.describe().bits : 8 * bytes.length;
+  for (let bit = 0; bit < Math.min(8 * bytes.length, last); ++bit) {
+    const set = (bytes[bit >> 3] >> (bit & 7)) & 1;
+    grid.append(
+      h("i", {
+        class: [set ? "set" : "", wanted.has(bit) ? "want" : ""].join(" ").trim() || null,
+        title: wanted.has(bit) || set ? `bit ${8 * from + bit}${set ? ": set" : ": not set"}` : null,
+      }),
+    );
+  }
+  const what = unit === 0 ? "The whole table" : `The ${family} of the key`;
+  return [
+    h("p", { class: "quiet" }, `${what}, 32 bits in a row. Filled: set. Framed: the bits of the key.`),
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Bits of the table" }, grid),
+  ];
+}
+
+function slotPicture(checks, upTo) {
+  return [
+    h("p", { class: "quiet" }, "The slots of both buckets. A lookup compares the fingerprint with each."),
+    h(
+      "div",
+      { class: "slots mono" },
+      checks.map((check, i) =>
+        h(
+          "span",
+          {
+            class: i >= upTo ? null : check.holds ? "want held" : "want",
+          },
+          check.found === 0 ? "empty" : String(check.found),
+        ),
+      ),
+    ),
+  ];
+}
+
+function columnPicture(part, checks, upTo) {
+  const bitsOf = (hex) => BigInt(hex).toString(2).padStart(64, "0").split("").reverse();
+  const coefficients = bitsOf(part.steps.coefficients);
+  const row = (label, bits, mark) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, label),
+      h(
+        "td",
+        {},
+        h(
+          "div",
+          { class: "bits", style: "grid-template-columns: repeat(64, 7px)" },
+          bits.map((bit, i) =>
+            h("i", {
+              style: "width:7px",
+              class:
+                [bit === "1" ? "set" : "", mark && coefficients[i] === "1" ? "want" : ""].join(" ").trim() || null,
+            }),
+          ),
+        ),
+      ),
+    );
+  return [
+    h(
+      "p",
+      { class: "quiet" },
+      "64 slots of each column from the start of the key on. Framed: chosen by the coefficients. " +
+        "The parity of the framed bits must be the bit of the fingerprint.",
+    ),
+    h(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Columns of the ribbon" },
+      h(
+        "table",
+        {},
+        h(
+          "tbody",
+          {},
+          row("coefficients", coefficients, false),
+          checks.slice(0, upTo).map((check, i) => {
+            const line = row(`column ${i}`, bitsOf(check.content), true);
+            line.append(
+              h("td", { class: check.holds ? "yes" : "no" }, `parity ${check.found}, wanted ${check.wanted}`),
+            );
+            return line;
+          }),
+        ),
+      ),
+    ),
+  ];
+}
+
+function checkText(check) {
+  if (check.what === "bit") {
+    const by = setters(check.at);
+    const whose =
+      by.length === 0 ? "" : `, by ${by.slice(0, 4).join(", ")}${by.length > 4 ? ` and ${by.length - 4} more` : ""}`;
+    return `bit ${grouped(check.at)} is ${check.holds ? `set${whose}` : "not set"}`;
+  }
+  if (check.what === "slot")
+    return `a slot holds ${check.found === 0 ? "nothing" : check.found}${check.holds ? ": the fingerprint" : ""}`;
+  return check.holds ? "the digest is in the stash" : "another digest is in the stash";
+}
+
+function verdict(explanation, part) {
+  const present = added.includes(shown.key);
+  const answer = h("strong", { class: explanation.answer === "no" ? "no" : "yes" }, explanation.answer);
+  if (explanation.answer === "no") {
+    const failed = part.checks.filter((check) => !check.holds).length;
+    const why =
+      part.rule === "any"
+        ? "its fingerprint is in none of the slots"
+        : part.rule === "all"
+          ? `${failed} of ${part.checks.length} checks fail`
+          : "by the dense part";
+    return [answer, `: ${why}. ${shown.key} was certainly never added.`];
+  }
+  const found = part.rule === "any" ? "its fingerprint is there" : "every check holds";
+  if (present) return [answer, `: ${shown.key} was added, so ${found}.`];
+  const bits = part.checks.filter((check) => check.what === "bit");
+  const by = new Set(bits.flatMap((check) => setters(check.at)));
+  return [
+    answer,
+    `, wrongly: ${shown.key} was never added. `,
+    bits.length > 0
+      ? `Its bits were all set by other keys: ${[...by].join(", ")}.`
+      : part.rule === "any"
+        ? "Another key has the same fingerprint and bucket."
+        : "By chance all parities are those of its fingerprint.",
+  ];
+}
+
+function draw() {
+  if (filter === null || shown === null) return fill(parts.picture);
+  const { explanation } = shown;
+  const part = explanation.parts[0];
+  const upTo = Math.min(steps, part.checks.length);
+  const done = upTo >= part.checks.length;
+  const facts = [
+    h("li", {}, `${explanation.hash} of the text: `, h("code", {}, explanation.digest)),
+    h("li", {}, "multiplied to a word: ", h("code", {}, explanation.word)),
+  ];
+  for (const [name, value] of Object.entries(part.steps)) facts.push(h("li", {}, `${name}: `, h("code", {}, value)));
+  const picture =
+    part.rule === "none"
+      ? [h("p", {}, "This key is in the dense part of the ribbon.")]
+      : family === "cuckoo"
+        ? slotPicture(part.checks, upTo)
+        : family === "ribbon"
+          ? columnPicture(part, part.checks, upTo)
+          : bitPicture(part.checks, upTo);
+  fill(
+    parts.picture,
+    h("h3", {}, shown.key === "" ? "(the empty key)" : shown.key),
+    h("ol", {}, facts),
+    ...picture,
+    family === "ribbon"
+      ? null
+      : h(
+          "ol",
+          { start: facts.length + 1 },
+          part.checks
+            .slice(0, upTo)
+            .map((check) => h("li", { class: check.holds || part.rule === "any" ? null : "no" }, checkText(check))),
+        ),
+    h(
+      "p",
+      { role: "status", id: "follow-verdict" },
+      done ? verdict(explanation, part) : `${upTo} of ${part.checks.length} checks so far`,
+    ),
+  );
+  parts.step.disabled = done;
+}
+
+function save(push) {
+  writeState(
+    "follow",
+    {
+      family: family === "classic" ? "" : family,
+      keys: keys.join(",") === FRUIT.join(",") ? "" : keys.join(","),
+      key: shown?.key ?? "",
+    },
+    { push },
+  );
+}
+
+function ask(key, { push = true, slowly = false } = {}) {
+  if (filter === null) return;
+  shown = { key, explanation: filter.explain(key) };
+  steps = slowly ? 0 : Infinity;
+  parts.key.value = key;
+  draw();
+  save(push);
+}
+
+// Absent keys that look like words somebody might type.
+const candidates = (from, count) => Array.from({ length: count }, (_, i) => `guess ${from + i}`);
+
+function findOne() {
+  for (let from = 0; from < 1e6; from += 4096) {
+    const guesses = candidates(from, 4096);
+    const found = filter.hasMany(guesses).indexOf(1);
+    if (found >= 0) {
+      ask(guesses[found]);
+      fill(parts.note, `${grouped(from + found + 1)} absent keys were tried until one answered perhaps.`);
+      return;
+    }
+  }
+  fill(parts.note, "None of a million absent keys answered perhaps.");
+}
+
+async function runThousand() {
+  const answers = filter.hasMany(candidates(1e6, 1000));
+  const hits = answers.reduce((sum, answer) => sum + answer, 0);
+  const { low, high } = await rateInterval(hits, 1000);
+  const now = filter.describe().fpr;
+  fill(
+    parts.note,
+    `Of 1,000 absent keys ${hits} answered perhaps: ${percent(hits / 1000)} (${percent(low)} to ` +
+      `${percent(high)} at 95 % confidence). The filter's own bits predict ${percent(now)}.`,
+  );
+}
+
+async function remake({ push = true } = {}) {
+  await make();
+  const more = others().length;
+  fill(
+    parts.about,
+    `${FAMILIES[family].text} Made for ${FAMILIES[family].capacity} keys at ` +
+      `${percent(FAMILIES[family].fpr)}. ${keys.length} are in${more === 0 ? "" : `, and ${more} others`}.`,
+  );
+  fill(parts.note);
+  if (shown !== null) ask(shown.key, { push });
+}
+
+export const follow = {
+  mount(root) {
+    parts.family = h(
+      "select",
+      {
+        onchange: () => {
+          family = parts.family.value;
+          remake();
+        },
+      },
+      Object.keys(FAMILIES).map((name) => h("option", { value: name }, name)),
+    );
+    parts.keys = h("input", {
+      size: 48,
+      autocomplete: "off",
+      spellcheck: "false",
+      onchange: () => {
+        keys = parts.keys.value
+          .split(",")
+          .map((key) => key.trim())
+          .filter((key) => key !== "")
+          .slice(0, 200);
+        remake();
+      },
+    });
+    parts.key = h("input", {
+      size: 20,
+      autocomplete: "off",
+      spellcheck: "false",
+      oninput: () => ask(parts.key.value, { push: false }),
+      onchange: () => save(true),
+    });
+    parts.step = h(
+      "button",
+      {
+        type: "button",
+        onclick: () => {
+          steps = steps === Infinity ? 1 : steps + 1;
+          draw();
+        },
+      },
+      "Next step",
+    );
+    Object.assign(parts, {
+      error: h("p", { class: "error", role: "status" }),
+      about: h("p", {}),
+      note: h("p", { role: "status", id: "follow-note" }),
+      picture: h("div", {}),
+    });
+    root.append(
+      h(
+        "p",
+        {},
+        "A lookup hashes the key, finds its place and reads a few bits. If one is not as it must be, the key was " +
+          "never added.",
+      ),
+      h(
+        "div",
+        { class: "fields" },
+        field("Family", parts.family, "follow-family"),
+        field("Keys that are in, with commas between", parts.keys, "follow-keys"),
+      ),
+      parts.error,
+      parts.about,
+      h(
+        "div",
+        { class: "fields" },
+        field("Look up", parts.key, "follow-key"),
+        h("button", { type: "button", onclick: () => ask(parts.key.value, { slowly: true }) }, "Step through"),
+        parts.step,
+        h("button", { type: "button", onclick: findOne }, "Find me a false positive"),
+        h("button", { type: "button", onclick: runThousand }, "Run a thousand"),
+      ),
+      parts.note,
+      parts.picture,
+    );
+  },
+  async show(params) {
+    family = params.get("family") in FAMILIES ? params.get("family") : "classic";
+    keys = params.has("keys") ? params.get("keys").split(",").slice(0, 200) : FRUIT;
+    parts.family.value = family;
+    parts.keys.value = keys.join(", ");
+    shown = { key: params.get("key") ?? "cherry" };
+    await remake({ push: false });
+  },
+};

@@ -1,0 +1,261 @@
+/** A text (hashed as UTF-8), bytes, or a 64-bit integer. 42, "42" and the eight bytes of 42 are three keys. */
+export type Key = string | Uint8Array | ArrayBuffer | number | bigint;
+
+/** Many keys: any iterable of them, or a typed array of numbers (not of bytes). */
+export type Keys =
+  | Iterable<Key>
+  | BigUint64Array
+  | BigInt64Array
+  | Int32Array
+  | Uint32Array
+  | Int16Array
+  | Uint16Array
+  | Float64Array;
+
+/** "line" is the default. */
+export type Family =
+  | "line"
+  | "block"
+  | "classic"
+  | "scalable"
+  | "counting"
+  | "cuckoo"
+  | "quotient"
+  | "window"
+  | "fuse"
+  | "ribbon";
+
+/** How large a filter is made. `keys` and one of the next three; without any of them the rate is 0.01. */
+export interface Size {
+  keys?: number;
+  /** The rate of false positives after `keys` keys. */
+  fpr?: number;
+  bitsPerKey?: number;
+  maxBytes?: number;
+}
+
+export interface CreateOptions extends Size {
+  family?: Family;
+  /** Families that remove keys: fewer removals that take another key along. */
+  guardBits?: number;
+  /** Fuse: 3 or 4. */
+  arity?: number;
+  /** Of the hash. */
+  seed?: number | bigint;
+  /** 16 bytes that key the hash: for filters that strangers feed or question. */
+  secret?: Uint8Array;
+}
+
+export interface BuildOptions extends CreateOptions {
+  /** The format of another system, as `formats()` names it; then `parameters` are its own. */
+  format?: string;
+  parameters?: Record<string, string | number | boolean>;
+}
+
+export interface OpenOptions {
+  /** Where content and name do not tell. */
+  format?: string;
+  parameters?: Record<string, string | number | boolean>;
+  /** Some formats are recognised by their file name only. A File has it. */
+  fileName?: string;
+  secret?: Uint8Array;
+}
+
+/** The figures of a filter, with the names of `perhaps info --json`. */
+export interface Figures {
+  family: string;
+  hash: string;
+  /** Inserted, as recorded; duplicates count. */
+  keys: number | null;
+  /** Distinct ones, from the fill. */
+  keys_distinct: number;
+  capacity: number | null;
+  bits: number;
+  bytes: number;
+  bits_per_key: number | null;
+  probes: number;
+  /** Share of bits that are set. */
+  fill: number;
+  /** The rate of false positives now. */
+  fpr: number;
+  fpr_at_capacity: number | null;
+  wrong_remove?: number;
+  needs_rebuild?: boolean;
+  more: Record<string, string>;
+}
+
+export interface Description extends Figures {
+  /** "perhaps", or the name of another system's format. */
+  format: string;
+  system?: string;
+  about: Record<string, string>;
+  /** Every filter inside another system's file. */
+  entries: (Figures & { name: string; offset: number; size: number; format: string })[];
+  notes: string[];
+}
+
+/** One bit, counter, slot or parity that a lookup reads. */
+export interface Check {
+  what: "bit" | "counter" | "slot" | "stash" | "column";
+  /** Its first bit in the table, counted from the lowest bit of byte 0. */
+  at: number;
+  bits: number;
+  wanted: number | string;
+  found: number | string;
+  holds: boolean;
+  content?: string;
+}
+
+/** Why a filter answers as it does: what `perhaps explain --json` prints. */
+export interface Explanation {
+  family: string;
+  hash: string;
+  digest: string | null;
+  word: string | null;
+  parts: {
+    name: string;
+    steps: Record<string, string>;
+    /** All or any of the checks must hold; "none": not shown step by step. */
+    rule: "all" | "any" | "none";
+    checks: Check[];
+    perhaps: boolean;
+  }[];
+  answer: "perhaps" | "no";
+}
+
+export type Code =
+  | "TRUNCATED"
+  | "BAD_MAGIC"
+  | "BAD_VERSION"
+  | "BAD_CHECKSUM"
+  | "BAD_PARAMETER"
+  | "BAD_KEY"
+  | "MISMATCH"
+  | "FULL"
+  | "UNSUPPORTED"
+  | "IO"
+  | "NO_MEMORY"
+  | "TOO_SMALL"
+  | "INTERNAL";
+
+/** What the library refuses. */
+export class PerhapsError extends Error {
+  readonly code: Code;
+}
+/** The bytes are not a filter, are cut short, damaged or newer than this library. */
+export class FormatError extends PerhapsError {}
+/** There is no room for another key; the first `inserted` keys of the call are in. */
+export class FullError extends PerhapsError {
+  readonly inserted: number;
+}
+/** The filter or the format cannot do that. */
+export class UnsupportedError extends PerhapsError {}
+
+/** A filter answers *perhaps* (true) or *no* (false), and *no* is certain. */
+export class Filter {
+  private constructor();
+  /** An empty filter of a family that takes keys one by one. */
+  static create(options: CreateOptions): Promise<Filter>;
+  /** From all of its keys at once: any family, or the format of another system. */
+  static build(keys: Keys, options?: BuildOptions): Promise<Filter>;
+  /** The bytes of a file: ours, or another system's, recognised by content and name. */
+  static open(source: Uint8Array | ArrayBuffer | ArrayBufferView | Blob, options?: OpenOptions): Promise<Filter>;
+
+  add(key: Key): this;
+  addMany(keys: Keys): this;
+  /** False: certainly absent. */
+  has(key: Key): boolean;
+  /** A byte for each key: 0 is certainly absent. Several times as fast as single calls. */
+  hasMany(keys: Keys): Uint8Array;
+  /** Only keys that were added: one that was not may take another key with it. */
+  remove(key: Key): boolean;
+  removeMany(keys: Keys): { removed: number; absent: number; kept: number };
+  /** Becomes the filter of both key sets. Family, size and hash must be the same. */
+  merge(other: Filter): this;
+  intersect(other: Filter): this;
+  /** A copy that can be changed, if the family can. */
+  copy(): Filter;
+  /** The file: the same bytes as C++, Python, Go, Rust and the command line write. */
+  toBytes(): Uint8Array;
+  /** Of the table. */
+  readonly byteSize: number;
+  readonly readOnly: boolean;
+  describe(): Description;
+  explain(key: Key): Explanation;
+  /** The share of set bits in each of `cells` equal parts of the table; -1 where there are no bytes. */
+  fill(cells: number, entry?: number): Float32Array;
+  /** Bytes of the table. */
+  table(from?: number, size?: number): Uint8Array;
+  /** The same filter in another format, exactly, or an error that says why not. */
+  convert(format: string, entry?: number): Uint8Array;
+  /** Gives back its memory. A filter that is garbage collected does so too, at some time. */
+  free(): void;
+}
+
+export interface SizeRow {
+  family: Family;
+  keys: number;
+  bits: number;
+  bytes: number;
+  bits_per_key: number;
+  probes: number;
+  fpr: number;
+  /** The fewest bits per key that any filter needs at this rate. */
+  bits_per_key_limit: number;
+  above_limit: number;
+  summary: string;
+  add: boolean;
+  remove: boolean;
+  merge: boolean;
+  grow: boolean;
+}
+
+/** What each family would need: `perhaps size --json`. */
+export function sizeTable(size?: Size): Promise<SizeRow[]>;
+/** Bits per key of each family, by name, over rates from 10 % to 0.001 %. */
+export function sizeCurves(keys?: number): Promise<({ fpr: number; limit: number } & Record<string, number>)[]>;
+
+export interface Level {
+  level: number;
+  keys: number;
+  family: Family;
+  cost: number;
+  bytes: number;
+  bits_per_key: number;
+  fpr: number;
+  even_bytes: number;
+  even_bits_per_key: number;
+  even_fpr: number;
+}
+/** A memory budget over the levels of an LSM tree: `perhaps allocate --json`. */
+export function allocateLevels(tree: {
+  levels?: number;
+  ratio?: number;
+  keys: number;
+  budget: number;
+  family?: Family;
+  ribbon?: number;
+  runs?: number;
+}): Promise<{
+  budget: number;
+  bytes: number;
+  wasted_reads: number;
+  even_bytes: number;
+  even_wasted_reads: number;
+  bytes_for_even_reads: number;
+  levels: Level[];
+}>;
+
+export function families(): Promise<
+  { name: Family; summary: string; add: boolean; remove: boolean; merge: boolean; grow: boolean; forget: boolean }[]
+>;
+export function formats(): Promise<{ name: string; summary: string; writes: boolean; converts: boolean }[]>;
+/** Where the true rate lies at 95 % confidence, if `hits` of `tries` lookups of absent keys answered *perhaps*. */
+export function rateInterval(hits: number, tries: number): Promise<{ low: number; high: number }>;
+/** Numbers as good as random, the same ones for the same seed. */
+export function randomKeys(count: number, seed?: number): Promise<BigUint64Array>;
+/** Bytes that the module has taken from the system so far. */
+export function memoryInUse(): Promise<number>;
+export function version(): Promise<string>;
+/** Resolves once the module is loaded. Every other function awaits it. */
+export function ready(): Promise<void>;
