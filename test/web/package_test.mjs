@@ -405,6 +405,7 @@ test("a fresh project installs the tarball and uses it, plain and bundled", () =
 
 test("every function and method has a type", () => {
   const types = readFileSync(join(NPM, "perhaps/perhaps.d.ts"), "utf8");
+  for (const name of families) assert.ok(types.includes(`| "${name}"`), `${name} is no Family`);
   for (const name of Object.keys(perhaps))
     assert.match(types, new RegExp(`export (class|function) ${name}\\b`), name);
   for (const name of [...Object.getOwnPropertyNames(Filter), ...Object.getOwnPropertyNames(Filter.prototype)]) {
