@@ -64,6 +64,20 @@ void Memory::resize(std::uint64_t bytes) {
     size_ = bytes;
     return;
   }
+#if defined(MREMAP_FIXED)
+  // The pages move, not what they hold: both ends are huge-page boundaries, so whole tables of pages do.
+  if (is_mapped(size_) && is_mapped(bytes)) {
+    Memory other(bytes);
+    const std::uint64_t whole = round_up(size_, kPage);
+    if (mremap(data_, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED, other.data_) != MAP_FAILED) {
+      // Behind the last byte may be what was there before it shrank.
+      std::memset(other.data_ + size_, 0, std::min(whole, bytes) - size_);
+      data_ = nullptr;
+      *this = std::move(other);
+      return;
+    }
+  }
+#endif
   Memory other(bytes);
   if (bytes != 0 && size_ != 0) std::memcpy(other.data_, data_, std::min(bytes, size_));
   *this = std::move(other);

@@ -372,6 +372,7 @@ struct SharedOf<L, H> {
 // Owns its memory, and is a view of it: whatever it can answer, its view answers. Views and spans are of an owner that
 // has a name: those of a temporary do not compile. An owner that was moved from answers *perhaps* to every key, takes
 // keys without changing (`present`, `kept`), has no writable bytes and may be assigned to.
+// If the layout extends, insert takes more memory when it needs it: its views and spans are valid until the next one.
 template <MutableLayout L, Hasher H>
 class Flat : public FlatProbes<L, H> {
   using Base = FlatProbes<L, H>;
@@ -431,13 +432,17 @@ class Flat : public FlatProbes<L, H> {
   [[gnu::always_inline]] Inserted insert(digest d) noexcept {
     if (moved_from()) [[unlikely]]
       return Inserted::present;
-    return span().template insert<Isa>(d);
+    Inserted done = span().template insert<Isa>(d);
+    if constexpr (ExtendingLayout<L>) {
+      while (done == Inserted::full && extend()) done = span().template insert<Isa>(d);
+    }
+    return done;
   }
   void insert(std::span<const digest> many) noexcept requires(!FillingLayout<L>) {
     if (!moved_from()) span().insert(many);
   }
   [[nodiscard]] std::size_t insert(std::span<const digest> many) noexcept requires FillingLayout<L> {
-    return moved_from() ? many.size() : span().insert(many);
+    return insert_filling(many);
   }
   template <Key K, class Isa = detail::isa::Here>
   [[gnu::always_inline]] Inserted insert(const K& key) noexcept {
@@ -449,7 +454,7 @@ class Flat : public FlatProbes<L, H> {
   }
   template <ColumnKey K>
   [[nodiscard]] std::size_t insert(std::span<K> keys) noexcept requires FillingLayout<L> {
-    return moved_from() ? keys.size() : span().insert(keys);
+    return insert_filling(keys);
   }
   Erased erase(digest d) noexcept requires ErasableLayout<L> { return moved_from() ? Erased::kept : span().erase(d); }
   template <Key K>
@@ -471,6 +476,29 @@ class Flat : public FlatProbes<L, H> {
 
  private:
   bool moved_from() const noexcept { return memory_.data() == nullptr; }
+  template <class T>
+  std::size_t insert_filling(std::span<T> all) noexcept {
+    if (moved_from()) return all.size();
+    std::size_t count = span().insert(all);
+    if constexpr (ExtendingLayout<L>) {
+      while (count < all.size() && extend()) count += span().insert(all.subspan(count));
+    }
+    return count;
+  }
+  // False: the table has no larger shape, or there is no memory for it.
+  bool extend() noexcept requires ExtendingLayout<L> {
+    const auto larger = L::larger(this->shape_, this->table_);
+    if (!larger) return false;
+    try {
+      memory_.resize(whole_words(*larger));
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    this->table_ = memory_.data();
+    L::extend(this->shape_, *larger, memory_.data());
+    this->shape_ = *larger;
+    return true;
+  }
   void give_away() noexcept {
     const auto every = detail::everything<L>();
     this->shape_ = every.shape;

@@ -6,6 +6,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "perhaps/detail/isa.h"
@@ -47,6 +48,16 @@ concept FormattedLayout = MutableLayout<L> && requires(typename L::Shape shape, 
 template <class L>
 concept FillingLayout = MutableLayout<L> && requires {
   requires L::fills_up;
+};
+// Its table is not full for good: larger(shape, table) is the shape to continue in, if there is one. The owner keeps
+// the bytes, adds zeros up to the size of that shape, and calls extend(shape, larger, table).
+template <class L>
+concept ExtendingLayout = FillingLayout<L> &&
+    requires(typename L::Shape shape, const std::byte* table, std::byte* longer) {
+  { L::larger(shape, table) }
+  noexcept->std::same_as<std::optional<typename L::Shape>>;
+  { L::extend(shape, shape, longer) }
+  noexcept;
 };
 // Insert only ever sets bits: tables can be ORed and ANDed, and many threads can fill one.
 template <class L>

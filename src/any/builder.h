@@ -137,6 +137,11 @@ class SetBuilder final : public AnyBuilder {
       return Error{Errc::full, std::string(L::family) + ": full after " + std::to_string(count) + " of " +
                                    std::to_string(distinct.size()) + " distinct keys"};
     }
+    if (ExtendingLayout<L> && request_.max_bytes != 0 && owner->byte_size() > request_.max_bytes) {
+      return Error{Errc::full, std::string(L::family) + ": " + std::to_string(distinct.size()) +
+                                   " distinct keys need " + std::to_string(owner->byte_size()) +
+                                   " bytes, whatever the false-positive rate"};
+    }
     return std::unique_ptr<AnyOwner>(std::move(owner));
   }
 

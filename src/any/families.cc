@@ -19,7 +19,7 @@ constexpr Family describe(Family about) {
     about.sized_first = about.inserts && !about.erases;
     about.in_order = about.sized_first && !about.sets_bits;
     about.merges = MergesInPlace<Type> || MergesIntoThird<Type>;
-    about.grows = GrowingLayout<Type>;
+    about.grows = ResizingLayout<Type> || ExtendingLayout<Type>;
     about.fills_up = FillingLayout<Type> && !about.grows;
     about.forgets = ForgettingLayout<Type>;
     about.packs = true;

@@ -146,7 +146,7 @@ concept MergesIntoThird = requires(FlatView<L, H> view) {
 };
 // A larger table of the same keys.
 template <class L, class H = Hash>
-concept GrowingLayout = MutableLayout<L> && requires(typename L::Shape shape, FlatView<L, H> view) {
+concept ResizingLayout = MutableLayout<L> && requires(typename L::Shape shape, FlatView<L, H> view) {
   { shape.grown_for(std::uint64_t{}) } -> std::same_as<Result<typename L::Shape>>;
   { resize(view, shape) } -> std::same_as<Result<Flat<L, H>>>;
 };

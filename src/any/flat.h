@@ -92,8 +92,9 @@ class AnyHeld : public Base {
  protected:
   void hold(Held held) {
     held_ = std::move(held);
-    probe_ = Probe(held_);
+    renew_probe();
   }
+  void renew_probe() { probe_ = Probe(held_); }
 
   Held held_;
   Record record_;
@@ -254,8 +255,15 @@ class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
   std::size_t insert_all(std::span<const T> some) {
     std::size_t count = some.size();
     if constexpr (FillingLayout<L>) {
+      [[maybe_unused]] const auto shape = this->held_.shape();
       count = this->held_.insert(some);
-      if constexpr (GrowingLayout<L, H>) {
+      if constexpr (ExtendingLayout<L>) {
+        if (!(this->held_.shape() == shape)) {
+          this->record_.capacity = this->held_.shape().capacity();
+          this->renew_probe();
+        }
+      }
+      if constexpr (ResizingLayout<L, H>) {
         while (count < some.size() && grow()) count += this->held_.insert(some.subspan(count));
       }
     } else {
@@ -265,7 +273,7 @@ class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
     return count;
   }
   // False: it has no more room to give.
-  bool grow() requires GrowingLayout<L, H> {
+  bool grow() requires ResizingLayout<L, H> {
     auto shape = this->held_.shape().grown_for(this->held_.shape().capacity() + 1);
     if (!shape) return false;
     // Full before its capacity: copies of one key pile up at the end, and a larger table takes no more of them.
