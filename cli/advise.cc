@@ -147,8 +147,8 @@ Command::Run advise_command(CLI::App& app) {
   app.add_option_function<std::string>(
          "--needs", [options](const std::string& given) { advise::parse_needs(given, options->needs); },
          "What the filter must be able to do, some of add (more keys later), delete, merge, grow (past the keys it was "
-         "made for: a scalable filter keeps its rate then, that of a quotient filter grows with it), separated by "
-         "commas")
+         "made for: scalable and growing filters keep their rate then, that of a quotient filter grows with it), "
+         "separated by commas")
       ->type_name("LIST");
   app.add_option_function<std::string>(
          "--saves",

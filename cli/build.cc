@@ -151,7 +151,7 @@ int run(BuildArgs& options, const std::vector<Wish>& wishes) {
   check_room(options.sizing, options.about->kind);
   if (options.on_disk && !options.about->sets_bits) fail("--on-disk: a {} filter is built in memory", options.family);
   if (options.guard_bits != 0 && !options.about->takes_guard)
-    fail("--guard-bits: a {} filter does not erase", options.family);
+    fail("--guard-bits: a {} filter {}", options.family, options.about->erases ? "has none" : "does not erase");
   if (options.guard_bits > GuardedRequest::kMaxGuardBits)
     fail("--guard-bits {}: must be a number from 1 to {}", options.guard_bits, GuardedRequest::kMaxGuardBits);
   if (options.memory != 0 && options.about->inserts) {

@@ -150,13 +150,13 @@ constexpr Command kCommands[] = {
      "Writes a new file with the old keys and the new ones, which replaces the old file when it is whole. A second "
      "add to the same file waits for the first. A filter that is given many more keys than it was made for answers "
      "perhaps too often: add warns of that. A full cuckoo filter is left as it was; a quotient filter grows, and its "
-     "rate with it.",
+     "rate with it; scalable and growing filters grow and keep their rate.",
      kAdd, &add_command, kJsonAdd},
     {"remove", "take keys out of a filter file",
-     "For counting, cuckoo and quotient filters. Remove only keys that were added: a key that was never added is "
-     "mostly recognised as such, and then nothing is removed at all, unless --partial is given. With the probability "
-     "of the filter's false-positive rate it looks present, and keys that share its place in the filter are lost "
-     "instead.",
+     "For counting, cuckoo, quotient and growing filters. Remove only keys that were added: a key that was never added "
+     "is mostly recognised as such, and then nothing is removed at all, unless --partial is given. With the "
+     "probability of the filter's false-positive rate it looks present, and keys that share its place in the filter "
+     "are lost instead.",
      kRemove, &remove_command, kJsonRemove},
     {"info", "describe filter files",
      "Recognises our own files and those of other systems, and lists every filter inside. The false-positive rate is "

@@ -23,7 +23,7 @@ struct Options {
 };
 
 // What removing keys costs that were never added. Most of them are recognised; the share `wrong` looks present.
-//   cuckoo, quotient   each takes one member's fingerprint out
+//   cuckoo, quotient, growing   each takes one member's fingerprint out
 //   counting           each lowers all its counters, and a member is lost for every counter that falls from 1 to 0:
 //                      with counters in Poisson's distribution, a share of -(1 - fill) ln(1 - fill) / fill of them
 struct Harm {

@@ -131,8 +131,9 @@ struct ErasedCounts {
 // refused as `unsupported`.
 class PERHAPS_API AnyMutable : public AnyOwner {
  public:
-  // Returns how many keys went in: fewer than given if the filter is full. A scalable filter grows and keeps its rate;
-  // a quotient filter grows by giving up a bit per key, so its rate rises, until no bit is left. Throws std::bad_alloc.
+  // Returns how many keys went in: fewer than given if the filter is full. Scalable and growing filters grow and keep
+  // their rate; a quotient filter grows by giving up a bit per key, so its rate rises, until no bit is left. Throws
+  // std::bad_alloc.
   [[nodiscard]] virtual std::size_t insert(std::span<const Bytes> keys) = 0;
   [[nodiscard]] virtual std::size_t insert_digests(std::span<const std::uint64_t> digests) = 0;
   virtual Result<ErasedCounts> erase_digests(std::span<const std::uint64_t> digests) = 0;

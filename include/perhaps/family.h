@@ -18,16 +18,17 @@
 //   Type      its layout; `ScalableBloom` stands for the one family that is a chain of layouts
 //   summary   one line for tools
 // clang-format off
-#define PERHAPS_FAMILIES(FAMILY)                                                                            \
-  FAMILY(line, 2, LineLayout, "one cache line per key; the default")                                        \
-  FAMILY(block, 3, BlockLayout, "half a line, fastest single lookup, Parquet's layout")                     \
-  FAMILY(classic, 1, BloomLayout<Multiplicative>, "classic Bloom: smallest of the three, slowest")          \
-  FAMILY(scalable, 5, ScalableBloom, "a chain of line filters for an unknown number of keys")               \
-  FAMILY(counting, 4, CountingLayout, "counters of 4 bits, one line per key; keys can be removed")          \
-  FAMILY(cuckoo, 6, CuckooLayout, "fingerprints in buckets of four; keys can be removed")                   \
-  FAMILY(quotient, 7, QuotientLayout, "sorted fingerprints; keys can be removed, filters merged and grown") \
-  FAMILY(window, 8, WindowLayout, "the last N keys of a stream, in constant memory")                        \
-  FAMILY(fuse, 9, FuseLayout, "built once, three or four slots per key, 13 % or 7 % above the limit")       \
+#define PERHAPS_FAMILIES(FAMILY)                                                                                 \
+  FAMILY(line, 2, LineLayout, "one cache line per key; the default")                                             \
+  FAMILY(block, 3, BlockLayout, "half a line, fastest single lookup, Parquet's layout")                          \
+  FAMILY(classic, 1, BloomLayout<Multiplicative>, "classic Bloom: smallest of the three, slowest")               \
+  FAMILY(scalable, 5, ScalableBloom, "a chain of line filters for an unknown number of keys")                    \
+  FAMILY(counting, 4, CountingLayout, "counters of 4 bits, one line per key; keys can be removed")               \
+  FAMILY(cuckoo, 6, CuckooLayout, "fingerprints in buckets of four; keys can be removed")                        \
+  FAMILY(quotient, 7, QuotientLayout, "sorted fingerprints; keys can be removed, filters merged and grown")      \
+  FAMILY(growing, 13, GrowingLayout, "grows with its keys, keeps its rate; keys can be removed, filters merged") \
+  FAMILY(window, 8, WindowLayout, "the last N keys of a stream, in constant memory")                             \
+  FAMILY(fuse, 9, FuseLayout, "built once, three or four slots per key, 13 % or 7 % above the limit")            \
   FAMILY(ribbon, 10, RibbonLayout, "built once, within 2 % of the least any filter needs")
 // clang-format on
 

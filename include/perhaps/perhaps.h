@@ -21,6 +21,7 @@
 #include "perhaps/format/leveldb.h"
 #include "perhaps/format/rocksdb.h"
 #include "perhaps/fuse.h"
+#include "perhaps/growing.h"
 #include "perhaps/line_bloom.h"
 #include "perhaps/quotient.h"
 #include "perhaps/ribbon.h"

@@ -40,7 +40,8 @@ Result<RequestOf<typename L::Shape>> request_for(const AnyRequest& from) {
       return cannot_honour(L::kind, "guard_bits", "at most " + std::to_string(to.kMaxGuardBits), Errc::bad_parameter);
     to.guard_bits = from.guard_bits;
   } else if (from.guard_bits != 0) {
-    return cannot_honour(L::kind, "guard_bits", "the family does not erase");
+    return cannot_honour(L::kind, "guard_bits",
+                         ErasableLayout<L> ? "the family has none" : "the family does not erase");
   }
   if constexpr (requires { to.arity; }) {
     if (from.arity != 0 && from.arity != 3 && from.arity != 4)

@@ -7,6 +7,9 @@
 #include "perhaps/detail/bits.h"
 #include "perhaps/detail/kernels.h"
 
+namespace perhaps {
+struct GrowingShape;
+}
 namespace perhaps::detail {
 struct QuotientCursor;
 struct QuotientPen;
@@ -44,6 +47,10 @@ struct InstructionSet : detail::Kernels {
   void (*ribbon_band_fronts)(const ribbon::FrontBands&) noexcept;
   void (*ribbon_band_digests)(ribbon::DigestBand&) noexcept;
   void (*ribbon_band_positions)(ribbon::PositionBand&) noexcept;
+  detail::QueryKernel<GrowingShape> growing_query;
+  detail::InsertKernel<GrowingShape> growing_insert;
+  Inserted (*growing_insert_one)(const GrowingShape& shape, std::byte* table, std::uint64_t mixed) noexcept;
+  Erased (*growing_erase_one)(const GrowingShape& shape, std::byte* table, std::uint64_t mixed) noexcept;
 };
 
 // Those that this CPU has, best last. The tests and the bench walk them.
@@ -62,6 +69,7 @@ void block_kernels(Target target, InstructionSet& set);
 void counting_kernels(Target target, InstructionSet& set);
 void cuckoo_kernels(Target target, InstructionSet& set);
 void quotient_kernels(Target target, InstructionSet& set);
+void growing_kernels(Target target, InstructionSet& set);
 void window_kernels(Target target, InstructionSet& set);
 void fuse_kernels(Target target, InstructionSet& set);
 void ribbon_kernels(Target target, InstructionSet& set);
