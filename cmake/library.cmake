@@ -17,7 +17,8 @@ endif()
 # passes through the small ones, and the others are a fifth larger at -O3 and no faster. Each part has a precompiled
 # header of its own: it is only good for code that is compiled alike.
 file(GLOB sources_small CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
-  src/any/families.cc src/any/sizes.cc src/engine/allocate.cc src/file/*.cc src/sizing/*.cc)
+  src/any/explain.cc src/any/families.cc src/any/own_filter.cc src/any/sizes.cc src/engine/allocate.cc src/file/*.cc
+  src/sizing/*.cc)
 file(GLOB sources_warm CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
   src/any/any_filter.cc src/c/*.cc src/format/*.cc)
 file(GLOB sources_hot CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
@@ -63,7 +64,8 @@ foreach(part IN ITEMS hot warm small)
 endforeach()
 set_source_files_properties(src/c/c_api.cc PROPERTIES COMPILE_DEFINITIONS PERHAPS_VERSION="${PROJECT_VERSION}")
 if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT PERHAPS_PORTABLE)
-  target_compile_options(perhaps_warm PRIVATE -O2)
+  target_compile_options(perhaps_warm PRIVATE -O2
+    $<$<CXX_COMPILER_ID:GNU>:-falign-functions=1 -falign-jumps=1 -falign-loops=1>)
   target_compile_options(perhaps_small PRIVATE -Os)
 endif()
 # The loops of the kernels are some twenty instructions long: where one crosses a 32-byte boundary decides 10 % of its

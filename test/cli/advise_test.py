@@ -131,6 +131,8 @@ class Needs(AdviseCase):
                 self.assertIn("--needs", row["reason"])
         text = self.text("advise", "keys.txt", "--needs", "delete,grow")
         self.assertRegex(text, r"not ranked\n  line +cannot forget a key \(--needs delete\)\n")
+        # A growing filter needs more than this for 3000 keys, whatever the rate.
+        text = self.text("advise", "keys.txt", "--needs", "delete,grow", "--max-bytes", "1500")
         self.assertIn("the only family", text)
 
     def test_nothing_is_left(self):

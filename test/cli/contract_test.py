@@ -108,7 +108,7 @@ class Schema(Case):
         ("--format", "build --format redisbloom-bf --shards 2 -o shards keys"),
         ("", "query f -e 5 keys"), ("", "query -v f absent"), ("-c", "query -c f keys"), ("-c", "query -c f keys keys"),
         ("", "add f -e x"), ("", "build --filter cuckoo -o c keys"), ("", "remove c -e 5"),
-        ("", "info f"), ("", "info c g shards none"), ("", "info fuse g"),
+        ("", "explain f -e 5"), ("", "info f"), ("", "info c g shards none"), ("", "info fuse g"),
         ("", "convert --to fuse8 --set packed=true -o packed fuse8"),
         ("", "formats"), ("", "formats guava"),
         ("", "merge -o m f f"), ("", "merge --intersect -o m f f"), ("files of shards", "merge -o s shards"),

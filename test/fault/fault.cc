@@ -29,6 +29,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdarg>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -215,6 +216,15 @@ CALL(void*, mmap64, (void* at, std::size_t size, int protection, int flags, int 
 CALL(int, msync, (void* at, std::size_t size, int flags), (at, size, flags), -1, true, -1)
 CALL(int, madvise, (void* at, std::size_t size, int advice) noexcept, (at, size, advice), -1, false, -1)
 CALL(int, munmap, (void* at, std::size_t size) noexcept, (at, size), -1, false, -1)
+EXPORT void* mremap(void* at, std::size_t before, std::size_t size, int flags, ...) noexcept {
+  REAL(mremap);
+  if (fails("mremap", -1)) return MAP_FAILED;
+  std::va_list more;
+  va_start(more, flags);
+  void* const to = (flags & MREMAP_FIXED) != 0 ? va_arg(more, void*) : nullptr;
+  va_end(more);
+  return real(at, before, size, flags, to);
+}
 
 EXPORT int close(int fd) {
   REAL(close);
