@@ -5,7 +5,7 @@
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 
 const web = dirname(fileURLToPath(import.meta.url));
 const [what, wasmFolder, out] = process.argv.slice(2);
@@ -19,15 +19,26 @@ function packed(module) {
   return bytes.toString("base64");
 }
 
-function buildPackage() {
+// The families are named by the module itself.
+async function writeTypes(folder) {
+  const { families } = await import(pathToFileURL(resolve(folder, "perhaps.js")));
+  const names = (await families()).map((family) => `\n  | "${family.name}"`).join("");
+  const types = readFileSync(join(web, "perhaps.d.ts"), "utf8");
+  const named = types.replace("export type Family = string; // build.mjs names them", `export type Family =${names};`);
+  if (named === types) throw new Error("build.mjs: perhaps.d.ts has no line for the families");
+  writeFileSync(join(folder, "perhaps.d.ts"), named);
+}
+
+async function buildPackage() {
   const folder = join(out, "perhaps");
   rmSync(out, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  for (const file of ["perhaps.js", "core.js", "unpack.js", "perhaps.d.ts", "README.md", "package.json"])
+  for (const file of ["perhaps.js", "core.js", "unpack.js", "README.md", "package.json"])
     copyFileSync(join(web, file), join(folder, file));
   copyFileSync(join(web, "..", "LICENSE"), join(folder, "LICENSE"));
   for (const module of ["simd128", "plain"])
     writeFileSync(join(folder, `${module}.js`), `export default "${packed(module)}";\n`);
+  await writeTypes(folder);
   execFileSync("npm", ["pack", "--silent", "--pack-destination", resolve(out)], { cwd: folder });
   console.log(
     readdirSync(out)
@@ -54,6 +65,6 @@ function buildPage() {
   console.log(join(out, "index.html"));
 }
 
-if (what === "package") buildPackage();
+if (what === "package") await buildPackage();
 else if (what === "page") buildPage();
 else throw new Error(`build.mjs: package or page, not ${what}`);

@@ -28,6 +28,9 @@ MAY_LIST = {
 }
 
 
+SUFFIXES = (".h", ".cc", ".inc", ".py", ".sh", ".cmake", ".txt", ".in", ".js", ".mjs", ".ts", "")
+
+
 def text_of(path):
     return (ROOT / path).read_text()
 
@@ -38,10 +41,10 @@ def run(*args):
 
 def sources():
     """Every text in which a list of names would have to be kept up to date."""
-    for folder in ["include", "src", "cli", "bench", "plugins", "fuzz", "examples", "test", "cmake", "scripts"]:
+    for folder in ["include", "src", "cli", "bench", "plugins", "fuzz", "examples", "test", "cmake", "scripts", "web"]:
         for path in sorted((ROOT / folder).rglob("*")):
             name = str(path.relative_to(ROOT))
-            if path.is_file() and path.suffix in (".h", ".cc", ".inc", ".py", ".sh", ".cmake", ".txt", ".in", "") \
+            if path.is_file() and path.suffix in SUFFIXES \
                     and "/golden/" not in name and "/corrupt/" not in name and "/soak/" not in name:
                 yield name, path.read_text(errors="replace")
 

@@ -29,7 +29,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdarg>
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -414,10 +414,10 @@ test("every function and method has a type", () => {
   }
 });
 
-test("what is loaded is at most 280 KB, compressed", () => {
+test("what is loaded is at most 290 KB, compressed", () => {
   const sizes = ["perhaps.js", "core.js", "unpack.js", "simd128.js"].map(
     (name) => gzipSync(readFileSync(join(NPM, "perhaps", name)), { level: 9 }).length,
   );
   const sum = sizes.reduce((a, b) => a + b);
-  assert.ok(sum <= 280_000, `${sum} bytes: ${sizes.join(" + ")}`);
+  assert.ok(sum <= 290_000, `${sum} bytes: ${sizes.join(" + ")}`);
 });

@@ -335,6 +335,7 @@ test("choose: each answer leads to a family", () =>
       ["remove", "recent", "window"],
       ["remove", "yes", "cuckoo"],
       ["merge", "yes", "quotient"],
+      ["number", "no", "growing"],
     ]) {
       await page.check(`input[name=choose-${name}][value=${value}]`);
       await page.waitForFunction(

@@ -33,10 +33,12 @@ const parts = {};
 function decide(answers) {
   if (answers.remove === "recent")
     return ["window", "It forgets the oldest keys by itself, in constant memory: by number of keys or by time."];
-  if (answers.remove === "yes" && (answers.merge === "yes" || answers.number === "no"))
+  if (answers.remove === "yes" && answers.number === "no")
+    return ["growing", "Keys can be removed, and it grows with the keys, part by part, and keeps its rate."];
+  if (answers.remove === "yes" && answers.merge === "yes")
     return [
       "quotient",
-      "Keys can be removed, and it merges and grows without the keys, because it holds sorted fingerprints.",
+      "Keys can be removed, and two of them merge without the keys, because it holds sorted fingerprints.",
     ];
   if (answers.remove === "yes")
     return [
@@ -53,9 +55,9 @@ function decide(answers) {
     ];
   if (answers.number === "no")
     return [
-      "scalable",
-      "It is a chain of filters that grows with the keys and keeps the rate. If you can count the keys first, " +
-        "line takes a third of the memory.",
+      "growing",
+      "One table that grows with the keys, part by part, and keeps its rate. If you can count the keys first, line " +
+        "takes less memory and less time.",
     ];
   return ["line", "The default: one cache miss per lookup, any rate, any size; it can be merged and folded."];
 }

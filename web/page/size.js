@@ -257,21 +257,18 @@ function drawCommands(row) {
     : given.includes("bits")
       ? `--bits-per-key ${parseNumber(inputs.bits.value)}`
       : `--max-bytes ${row.bytes}`;
+  // The others are called as the family is.
   const types = {
     line: "LineBloom",
     block: "BlockBloom",
     classic: "Bloom",
     scalable: "ScalableBloom",
     counting: "CountingBloom",
-    cuckoo: "Cuckoo",
-    quotient: "Quotient",
-    window: "Window",
-    fuse: "Fuse",
-    ribbon: "Ribbon",
   };
+  const type = types[family] ?? family[0].toUpperCase() + family.slice(1);
   const built = row.add
-    ? `perhaps::${types[family]} seen({.keys = ${keys}, .fpr = ${rate}});`
-    : `auto seen = perhaps::${types[family]}::build(keys, {.fpr = ${rate}});`;
+    ? `perhaps::${type} seen({.keys = ${keys}, .fpr = ${rate}});`
+    : `auto seen = perhaps::${type}::build(keys, {.fpr = ${rate}});`;
   fill(
     parts.commands,
     copyable(
