@@ -77,7 +77,8 @@ TEST(ExplainedTest, EveryPositionIsWhereTheLookupReads) {
     const auto table = table_of(*filter);
     for (std::uint64_t key = 0; key < 50; ++key) {
       const std::uint64_t digest = digest_for(*filter, key);
-      for (const Check& check : explain(*filter, digest).parts.at(0).checks) {
+      const Explanation explained = explain(*filter, digest);
+      for (const Check& check : explained.parts.at(0).checks) {
         std::byte& byte = table[check.at / 8];
         const std::byte before = byte;
         byte &= ~static_cast<std::byte>(((1u << check.bits) - 1) << check.at % 8);
