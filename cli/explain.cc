@@ -7,6 +7,7 @@
 #include "command.h"
 #include "filter_file.h"
 #include "json.h"
+#include "json_fields.h"
 #include "keys.h"
 #include "little_endian.h"
 #include "options.h"
@@ -25,40 +26,11 @@ struct Options {
   bool json = false;
 };
 
-std::string hex(std::uint64_t value) { return fmt::format("0x{:016x}", value); }
-
-std::string json_of(const Check& check) {
-  Json json;
-  json.add("what", check.what).add("at", check.at).add("bits", check.bits);
-  // A digest does not fit into the numbers of every reader.
-  if (check.bits == 64 && check.what != "column") {
-    json.add("wanted", hex(check.wanted)).add("found", hex(check.found));
-  } else {
-    json.add("wanted", check.wanted).add("found", check.found);
-  }
-  json.add("holds", check.holds);
-  if (check.what == "column") json.add("content", hex(check.content));
-  return json.text();
-}
-
-std::string json_of(const ExplainedPart& part) {
-  Json steps;
-  for (const auto& [name, value] : part.steps) steps.add(name, value);
-  std::vector<std::string> checks;
-  for (const Check& check : part.checks) checks.push_back(json_of(check));
-  Json json;
-  json.add("name", part.name).raw("steps", steps.text()).add("rule", part.rule);
-  return json.raw("checks", Json::array(checks)).add("perhaps", part.perhaps).text();
-}
-
 std::string json_of(const std::string& key, const Explanation& e) {
-  std::vector<std::string> parts;
-  for (const ExplainedPart& part : e.parts) parts.push_back(json_of(part));
   Json json;
-  json.add("key", key).add("family", e.family).add("hash", e.hash);
-  json.add("digest", e.digest ? std::optional(hex(*e.digest)) : std::nullopt);
-  json.add("word", e.word ? std::optional(hex(*e.word)) : std::nullopt);
-  return json.raw("parts", Json::array(parts)).add("answer", e.perhaps ? "perhaps" : "no").text();
+  json.add("key", key);
+  add_explanation(json, e);
+  return json.text();
 }
 
 std::string verdict_of(const Check& check) {

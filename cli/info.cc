@@ -9,6 +9,7 @@
 #include "interrupt.h"
 #include "interval.h"
 #include "json.h"
+#include "json_fields.h"
 #include "options.h"
 #include "print.h"
 #include "redis_filter.h"
@@ -24,20 +25,6 @@ struct Options {
   RedisAccess access;
   bool json = false;
 };
-
-// A description as it is printed: the figures of a filter, whatever its origin.
-void add_figures(Json& json, const Description& d) {
-  json.add("family", d.family).add("hash", d.hash).add("keys", d.keys);
-  json.add("keys_distinct", d.keys_estimated).add("capacity", d.capacity).add("bits", d.bits).add("bytes", d.bytes);
-  const auto per_key =
-      d.keys && *d.keys != 0 ? std::optional(static_cast<double>(d.bits) / static_cast<double>(*d.keys)) : std::nullopt;
-  json.add("bits_per_key", per_key).add("probes", d.probes).add("fill", d.fill).add("fpr", d.fpr);
-  json.add("fpr_at_capacity", d.capacity ? std::optional(d.fpr_at_capacity) : std::nullopt);
-  if (d.wrong_erase) json.add("wrong_remove", *d.wrong_erase).add("needs_rebuild", d.needs_rebuild);
-  Json more;
-  for (const auto& [name, value] : d.more) more.add(name, value);
-  json.raw("more", more.text());
-}
 
 Description described(const AnyFilter& filter) {
   Description d = filter.describe();

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace perhaps::web {
 
@@ -26,6 +27,14 @@ inline std::string quoted(std::string_view text) {
     }
   }
   return out + "\"";
+}
+
+// A list of what `each` makes of the items.
+template <class Items, class Each>
+std::string array_of(const Items& items, Each each) {
+  std::string out = "[";
+  for (const auto& item : items) out += (out.size() == 1 ? "" : ",") + std::string(each(item));
+  return out + "]";
 }
 
 // One object, fields in the order they were added.
@@ -51,16 +60,12 @@ class Json {
   }
   std::string text() const { return "{" + body_ + "}"; }
 
+  static std::string array(const std::vector<std::string>& items) {
+    return array_of(items, [](const std::string& item) { return item; });
+  }
+
  private:
   std::string body_;
 };
-
-// A list of what `each` makes of the items.
-template <class Items, class Each>
-std::string array_of(const Items& items, Each each) {
-  std::string out = "[";
-  for (const auto& item : items) out += (out.size() == 1 ? "" : ",") + std::string(each(item));
-  return out + "]";
-}
 
 }  // namespace perhaps::web

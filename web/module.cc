@@ -14,6 +14,7 @@
 
 #include "any/explain.h"
 #include "c/handle.h"
+#include "cli/json_fields.h"
 #include "cli/size_rows.h"
 #include "cli/tree.h"
 #include "cli/wilson.h"
@@ -99,37 +100,19 @@ Description described(const AnyFilter& filter) {
   return d;
 }
 
-std::string facts(const Facts& all) {
-  Json json;
-  for (const auto& [name, value] : all) json.add(name, value);
-  return json.text();
-}
-
-// The fields of `perhaps info --json`.
-void add_figures(Json& json, const Description& d) {
-  json.add("family", d.family).add("hash", d.hash).add("keys", d.keys);
-  json.add("keys_distinct", d.keys_estimated).add("capacity", d.capacity).add("bits", d.bits).add("bytes", d.bytes);
-  const auto per_key =
-      d.keys && *d.keys != 0 ? std::optional(static_cast<double>(d.bits) / static_cast<double>(*d.keys)) : std::nullopt;
-  json.add("bits_per_key", per_key).add("probes", d.probes).add("fill", d.fill).add("fpr", d.fpr);
-  json.add("fpr_at_capacity", d.capacity ? std::optional(d.fpr_at_capacity) : std::nullopt);
-  if (d.wrong_erase) json.add("wrong_remove", *d.wrong_erase).add("needs_rebuild", d.needs_rebuild);
-  json.raw("more", facts(d.more));
-}
-
 std::string entry_text(const format::Entry& entry) {
   Json one;
   one.add("name", entry.name).add("offset", entry.offset).add("size", entry.size).add("format", entry.format);
-  add_figures(one, described(*entry.filter));
+  cli::add_figures(one, described(*entry.filter));
   return one.text();
 }
 
 std::string info_of(const perhaps_filter& handle) {
   Json json;
   json.add("format", handle.codec == nullptr ? "perhaps" : handle.opened.format);
-  add_figures(json, described(*handle.filter));
+  cli::add_figures(json, described(*handle.filter));
   if (handle.codec != nullptr) json.add("system", handle.codec->summary);
-  json.raw("about", facts(handle.filter->record().about));
+  json.raw("about", cli::json_of<Json>(handle.filter->record().about));
   json.raw("entries", array_of(handle.opened.entries, entry_text));
   json.raw("notes", array_of(handle.opened.notes, [](const std::string& note) { return quoted(note); }));
   return json.text();
@@ -155,36 +138,10 @@ std::vector<Bytes> tables_of(const perhaps_filter& handle, std::uint32_t entry) 
 
 // -------------------------------------------------------------------------------------------------------- explanation
 
-std::string hex(std::uint64_t value) {
-  std::array<char, 24> text;
-  std::snprintf(text.data(), text.size(), "0x%016llx", static_cast<unsigned long long>(value));
-  return text.data();
-}
-
-// As `perhaps explain --json` prints it (cli/explain.cc).
-std::string check_text(const Check& check) {
-  Json json;
-  json.add("what", check.what).add("at", check.at).add("bits", check.bits);
-  if (check.bits == 64 && check.what != "column") {
-    json.add("wanted", hex(check.wanted)).add("found", hex(check.found));
-  } else {
-    json.add("wanted", check.wanted).add("found", check.found);
-  }
-  json.add("holds", check.holds);
-  if (check.what == "column") json.add("content", hex(check.content));
-  return json.text();
-}
-std::string part_text(const ExplainedPart& part) {
-  Json json;
-  json.add("name", part.name).raw("steps", facts(part.steps)).add("rule", part.rule);
-  return json.raw("checks", array_of(part.checks, check_text)).add("perhaps", part.perhaps).text();
-}
 std::string text_of(const Explanation& e) {
   Json json;
-  json.add("family", e.family).add("hash", e.hash);
-  json.add("digest", e.digest ? std::optional(hex(*e.digest)) : std::nullopt);
-  json.add("word", e.word ? std::optional(hex(*e.word)) : std::nullopt);
-  return json.raw("parts", array_of(e.parts, part_text)).add("answer", e.perhaps ? "perhaps" : "no").text();
+  cli::add_explanation(json, e);
+  return json.text();
 }
 
 Explanation explained(const perhaps_filter& handle, Bytes key, const std::uint64_t* integer) {
