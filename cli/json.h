@@ -28,6 +28,13 @@ class Json {
 
   static std::string quoted(std::string_view text);
   static std::string array(const std::vector<std::string>& items);
+  // Of what `each` makes of the items.
+  template <class Items, class Each>
+  static std::string array_of(const Items& items, Each each) {
+    std::vector<std::string> made;
+    for (const auto& item : items) made.push_back(each(item));
+    return array(made);
+  }
 
  private:
   std::string body_;

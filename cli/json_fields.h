@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "any/explain.h"
 #include "perhaps/any_filter.h"
@@ -59,19 +58,18 @@ std::string json_of(const Check& check) {
 
 template <class Json>
 std::string json_of(const ExplainedPart& part) {
-  std::vector<std::string> checks;
-  for (const Check& check : part.checks) checks.push_back(json_of<Json>(check));
   Json json;
   json.add("name", part.name).raw("steps", json_of<Json>(part.steps)).add("rule", part.rule);
-  return json.raw("checks", Json::array(checks)).add("perhaps", part.perhaps).text();
+  return json.raw("checks", Json::array_of(part.checks, [](const Check& check) { return json_of<Json>(check); }))
+      .add("perhaps", part.perhaps)
+      .text();
 }
 
 template <class Json>
 void add_explanation(Json& json, const Explanation& e) {
-  std::vector<std::string> parts;
-  for (const ExplainedPart& part : e.parts) parts.push_back(json_of<Json>(part));
   json.add("family", e.family).add("hash", e.hash).add("digest", hex(e.digest)).add("word", hex(e.word));
-  json.raw("parts", Json::array(parts)).add("answer", e.perhaps ? "perhaps" : "no");
+  json.raw("parts", Json::array_of(e.parts, [](const ExplainedPart& part) { return json_of<Json>(part); }))
+      .add("answer", e.perhaps ? "perhaps" : "no");
 }
 
 }  // namespace perhaps::cli

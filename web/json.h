@@ -8,7 +8,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace perhaps::web {
 
@@ -29,14 +28,6 @@ inline std::string quoted(std::string_view text) {
   return out + "\"";
 }
 
-// A list of what `each` makes of the items.
-template <class Items, class Each>
-std::string array_of(const Items& items, Each each) {
-  std::string out = "[";
-  for (const auto& item : items) out += (out.size() == 1 ? "" : ",") + std::string(each(item));
-  return out + "]";
-}
-
 // One object, fields in the order they were added.
 class Json {
  public:
@@ -45,10 +36,10 @@ class Json {
     return *this;
   }
   Json& add(std::string_view name, std::string_view value) { return raw(name, quoted(value)); }
-  Json& add(std::string_view name, const char* value) { return raw(name, quoted(value)); }
+  Json& add(std::string_view name, const char* value) { return add(name, std::string_view(value)); }
   Json& add(std::string_view name, bool value) { return raw(name, value ? "true" : "false"); }
   Json& add(std::string_view name, std::uint64_t value) { return raw(name, std::to_string(value)); }
-  Json& add(std::string_view name, std::uint32_t value) { return raw(name, std::to_string(value)); }
+  Json& add(std::string_view name, std::uint32_t value) { return add(name, std::uint64_t{value}); }
   Json& add(std::string_view name, double value) {
     std::array<char, 32> text;
     std::snprintf(text.data(), text.size(), "%.17g", value);
@@ -60,8 +51,12 @@ class Json {
   }
   std::string text() const { return "{" + body_ + "}"; }
 
-  static std::string array(const std::vector<std::string>& items) {
-    return array_of(items, [](const std::string& item) { return item; });
+  // A list of what `each` makes of the items.
+  template <class Items, class Each>
+  static std::string array_of(const Items& items, Each each) {
+    std::string out = "[";
+    for (const auto& item : items) out += (out.size() == 1 ? "" : ",") + std::string(each(item));
+    return out + "]";
   }
 
  private:

@@ -113,8 +113,8 @@ std::string info_of(const perhaps_filter& handle) {
   cli::add_figures(json, described(*handle.filter));
   if (handle.codec != nullptr) json.add("system", handle.codec->summary);
   json.raw("about", cli::json_of<Json>(handle.filter->record().about));
-  json.raw("entries", array_of(handle.opened.entries, entry_text));
-  json.raw("notes", array_of(handle.opened.notes, [](const std::string& note) { return quoted(note); }));
+  json.raw("entries", Json::array_of(handle.opened.entries, entry_text));
+  json.raw("notes", Json::array_of(handle.opened.notes, [](const std::string& note) { return quoted(note); }));
   return json.text();
 }
 
@@ -187,7 +187,7 @@ Result<std::string> tree_text(const cli::Tree& tree) {
   json.add("even_bytes", even.bytes).add("even_wasted_reads", even.wasted);
   json.add("present_reads", present_reads(levels, best)).add("even_present_reads", present_reads(levels, even));
   std::size_t i = 0;
-  const std::string rows = array_of(levels, [&](const Level& level) {
+  const std::string rows = Json::array_of(levels, [&](const Level& level) {
     const Allocation::Share& share = best.levels[i];
     const Allocation::Share& even_share = even.levels[i++];
     Json row;
@@ -417,7 +417,7 @@ PERHAPS_WEB int web_convert(const perhaps_filter* filter, const char* to, std::i
 
 PERHAPS_WEB int web_families() {
   return guarded([]() -> Result<std::string> {
-    return array_of(families(), [](const Family& f) {
+    return Json::array_of(families(), [](const Family& f) {
       Json json;
       json.add("name", f.name).add("summary", f.summary).add("add", f.inserts).add("remove", f.erases);
       json.add("merge", f.merges).add("grow", f.grows).add("forget", f.forgets);
@@ -427,7 +427,7 @@ PERHAPS_WEB int web_families() {
 }
 PERHAPS_WEB int web_formats() {
   return guarded([]() -> Result<std::string> {
-    return array_of(format::codecs(), [](const format::Codec* codec) {
+    return Json::array_of(format::codecs(), [](const format::Codec* codec) {
       Json json;
       json.add("name", codec->name).add("summary", codec->summary).add("writes", codec->build != nullptr);
       return json.add("converts", codec->convert != nullptr).text();
@@ -448,7 +448,7 @@ PERHAPS_WEB int web_sizes(double keys, double fpr, double bits_per_key, double m
     for (const Family& family : families()) {
       if (const auto row = size_row(question, family)) rows.push_back(*row);
     }
-    return array_of(rows, row_text);
+    return Json::array_of(rows, row_text);
   });
 }
 // Bits per key of every family over rates from 10 % to 0.001 %: the lines of `perhaps size --plot`.
@@ -456,7 +456,7 @@ PERHAPS_WEB int web_curves(double keys) {
   return guarded([&]() -> Result<std::string> {
     std::vector<double> exponents;
     for (double exponent = -1; exponent >= -5.001; exponent -= 0.125) exponents.push_back(exponent);
-    return array_of(exponents, [&](double exponent) {
+    return Json::array_of(exponents, [&](double exponent) {
       const double fpr = std::pow(10, exponent);
       Json json;
       json.add("fpr", fpr).add("limit", bits_per_key_limit(fpr));
