@@ -40,12 +40,8 @@ Result<std::unique_ptr<AnyMutable>> make_chain(const AnyRequest& request, const 
   if (!growth) return growth.error();
   std::unique_ptr<AnyMutable> made;
   const auto chain = [&]<class L>() {
-    std::visit(
-        [&]<class H>(const H& h) {
-          made =
-              std::make_unique<AnyScalable<L, H>>(Scalable<Flat<L, H>>(*growth, h), Record{.keys = 0, .capacity = 0});
-        },
-        hasher);
+    made = std::make_unique<AnyScalable<L>>(Scalable<Flat<L, EitherHash>>(*growth, hasher),
+                                            Record{.keys = 0, .capacity = 0});
   };
   if (growth->fpr < kClassicLinksBelow) {
     chain.template operator()<BloomLayout<Multiplicative>>();
@@ -53,6 +49,14 @@ Result<std::unique_ptr<AnyMutable>> make_chain(const AnyRequest& request, const 
     chain.template operator()<LineLayout>();
   }
   return made;
+}
+
+// REQUIRES: File::over, which has checked all that this depends on, and header.kind == L::kind
+template <class L>
+FlatView<L, EitherHash> view_in(const Header& header, const AnyHasher& hasher) {
+  auto view = FlatView<L, EitherHash>::over(header.sections[0].bytes, *L::Shape::from(header.params), hasher);
+  assert(view);
+  return *view;
 }
 
 }  // namespace
@@ -67,12 +71,8 @@ Result<std::unique_ptr<AnyMutable>> make_any(Kind kind, const AnyRequest& reques
         made = wanted.error();
         return;
       }
-      std::visit(
-          [&]<class H>(const H& h) {
-            made = std::unique_ptr<AnyMutable>(std::make_unique<AnyFlatOwner<L, H>>(
-                Flat<L, H>(*wanted, h), Record{.keys = 0, .capacity = request.keys}));
-          },
-          hasher);
+      made = std::unique_ptr<AnyMutable>(std::make_unique<AnyFlatOwner<L>>(
+          Flat<L, EitherHash>(*wanted, hasher), Record{.keys = 0, .capacity = request.keys}));
     } else {
       made = Error{Errc::unsupported, "a " + std::string(L::family) + " filter is built from all of its keys at once"};
     }
@@ -80,7 +80,7 @@ Result<std::unique_ptr<AnyMutable>> make_any(Kind kind, const AnyRequest& reques
   return made;
 }
 
-// These two are here, not in container.cc, so that every family meets every hasher in one file only.
+// These two are here, not in container.cc, so that every family is compiled behind AnyFilter in one file only.
 std::unique_ptr<AnyFilter> File::any() const& {
   if (header_.kind == Kind::sets) {
     return std::make_unique<AnySets>(*SetIndexView::over(header_, hasher_), header_.record);
@@ -89,22 +89,12 @@ std::unique_ptr<AnyFilter> File::any() const& {
   if (header_.kind == Kind::scalable) {
     for_each_link_layout([&]<class L>() {
       if (header_.params[0] != static_cast<std::uint64_t>(L::kind)) return;
-      std::visit(
-          [&]<class H>(const H& hasher) {
-            filter = std::make_unique<AnyScalableView<L, H>>(*scalable_view<L>(header_, hasher), header_.record);
-          },
-          hasher_);
+      filter = std::make_unique<AnyScalableView<L>>(*scalable_view<L>(header_, hasher_), header_.record);
     });
   }
   for_each_layout([&]<class L>() {
     if (L::kind != header_.kind) return;
-    std::visit(
-        [&]<class H>(const H&) {
-          auto view = as<FlatView<L, H>>();
-          assert(view);  // `over` has checked all that this depends on
-          filter = std::make_unique<AnyFlatView<L, H>>(*view, header_.record);
-        },
-        hasher_);
+    filter = std::make_unique<AnyFlatView<L>>(view_in<L>(header_, hasher_), header_.record);
   });
   return filter;
 }
@@ -115,24 +105,14 @@ Result<std::unique_ptr<AnyMutable>> File::load() const {
   if (header_.kind == Kind::scalable) {
     for_each_link_layout([&]<class L>() {
       if (header_.params[0] != static_cast<std::uint64_t>(L::kind)) return;
-      std::visit(
-          [&]<class H>(const H& hasher) {
-            filter = std::unique_ptr<AnyMutable>(std::make_unique<AnyScalable<L, H>>(
-                Scalable<Flat<L, H>>(*scalable_view<L>(header_, hasher)), header_.record));
-          },
-          hasher_);
+      filter = std::unique_ptr<AnyMutable>(std::make_unique<AnyScalable<L>>(
+          Scalable<Flat<L, EitherHash>>(*scalable_view<L>(header_, hasher_)), header_.record));
     });
   }
   for_layout(header_.kind, [&]<class L>() {
     if constexpr (MutableLayout<L>) {
-      std::visit(
-          [&]<class H>(const H&) {
-            auto view = as<FlatView<L, H>>();
-            assert(view);
-            filter =
-                std::unique_ptr<AnyMutable>(std::make_unique<AnyFlatOwner<L, H>>(Flat<L, H>(*view), header_.record));
-          },
-          hasher_);
+      filter = std::unique_ptr<AnyMutable>(
+          std::make_unique<AnyFlatOwner<L>>(Flat<L, EitherHash>(view_in<L>(header_, hasher_)), header_.record));
     }
   });
   return filter;
@@ -154,17 +134,13 @@ Result<std::unique_ptr<AnyBuilder>> make_builder(Kind kind, const AnyRequest& re
       builder = wanted.error();
       return;
     }
-    std::visit(
-        [&]<class H>(const H& h) {
-          if constexpr (BitLayout<L>) {
-            builder = std::unique_ptr<AnyBuilder>(std::make_unique<BitBuilder<L, H>>(*wanted, h));
-          } else if constexpr (StaticLayout<L>) {
-            builder = std::unique_ptr<AnyBuilder>(std::make_unique<StaticSetBuilder<L, H>>(*wanted, h, options));
-          } else {
-            builder = std::unique_ptr<AnyBuilder>(std::make_unique<SetBuilder<L, H>>(*wanted, h));
-          }
-        },
-        hasher);
+    if constexpr (BitLayout<L>) {
+      builder = std::unique_ptr<AnyBuilder>(std::make_unique<BitBuilder<L>>(*wanted, hasher));
+    } else if constexpr (StaticLayout<L>) {
+      builder = std::unique_ptr<AnyBuilder>(std::make_unique<StaticSetBuilder<L>>(*wanted, hasher, options));
+    } else {
+      builder = std::unique_ptr<AnyBuilder>(std::make_unique<SetBuilder<L>>(*wanted, hasher));
+    }
   });
   return builder;
 }

@@ -11,12 +11,12 @@
 namespace perhaps {
 
 // Bits: all lanes fill one filter at once.
-template <BitLayout L, Hasher H>
+template <BitLayout L>
 class BitBuilder final : public AnyBuilder {
  public:
-  BitBuilder(const RequestOf<typename L::Shape>& request, const H& hasher)
-      : owner_(std::make_unique<AnyFlatOwner<L, H>>(Flat<L, H>(request, hasher),
-                                                    Record{.keys = 0, .capacity = request.keys})) {}
+  BitBuilder(const RequestOf<typename L::Shape>& request, const EitherHash& hasher)
+      : owner_(std::make_unique<AnyFlatOwner<L>>(Flat<L, EitherHash>(request, hasher),
+                                                 Record{.keys = 0, .capacity = request.keys})) {}
 
   std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) override {
     bulk_.emplace(owner_->filter(), threads);
@@ -50,12 +50,12 @@ class BitBuilder final : public AnyBuilder {
     }
 
     BitBuilder& to_;
-    typename BulkInsert<L, H>::Lane lane_;
+    typename BulkInsert<L, EitherHash>::Lane lane_;
     std::uint64_t inserted_ = 0;
   };
 
-  std::unique_ptr<AnyFlatOwner<L, H>> owner_;
-  std::optional<BulkInsert<L, H>> bulk_;
+  std::unique_ptr<AnyFlatOwner<L>> owner_;
+  std::optional<BulkInsert<L, EitherHash>> bulk_;
   std::atomic<std::uint64_t> inserted_ = 0;
 };
 
@@ -105,10 +105,11 @@ class StreamBuilder final : public AnyBuilder {
 // Whole sets, for filters that count copies: a key that is twice in the list must be in the filter once, because
 // otherwise a single erase would not remove it. So the digests are kept, 8 bytes per key, sorted and made distinct, and
 // inserted in ascending order of their words, which is also the order of the table.
-template <MutableLayout L, Hasher H>
+template <MutableLayout L>
 class SetBuilder final : public AnyBuilder {
  public:
-  SetBuilder(const RequestOf<typename L::Shape>& request, const H& hasher) : request_(request), hasher_(hasher) {}
+  SetBuilder(const RequestOf<typename L::Shape>& request, const EitherHash& hasher)
+      : request_(request), hasher_(hasher) {}
 
   std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) override {
     parts_.resize(threads);
@@ -129,10 +130,10 @@ class SetBuilder final : public AnyBuilder {
       part = {};
     }
     const std::span<std::uint64_t> distinct = sorted(all);
-    for (std::uint64_t& word : distinct) word *= detail::unspread_of<H>();
+    for (std::uint64_t& word : distinct) word *= detail::unspread_of<EitherHash>();
     request_.keys = std::max<std::uint64_t>(request_.keys, distinct.size());
-    auto owner = std::make_unique<AnyFlatOwner<L, H>>(Flat<L, H>(request_, hasher_),
-                                                      Record{.keys = 0, .capacity = request_.keys});
+    auto owner = std::make_unique<AnyFlatOwner<L>>(Flat<L, EitherHash>(request_, hasher_),
+                                                   Record{.keys = 0, .capacity = request_.keys});
     if (const std::size_t count = owner->insert_digests(distinct); count < distinct.size()) {
       return Error{Errc::full, std::string(L::family) + ": full after " + std::to_string(count) + " of " +
                                    std::to_string(distinct.size()) + " distinct keys"};
@@ -148,7 +149,7 @@ class SetBuilder final : public AnyBuilder {
  private:
   class Lane final : public AnyLane {
    public:
-    Lane(std::vector<std::uint64_t>& to, const H& hasher, std::atomic<bool>& thrown)
+    Lane(std::vector<std::uint64_t>& to, const EitherHash& hasher, std::atomic<bool>& thrown)
         : to_(to), hasher_(hasher), thrown_(thrown) {}
     bool insert(std::span<const Bytes> keys) noexcept override {
       return in_digests(hasher_, keys, [&](auto some) {
@@ -159,7 +160,7 @@ class SetBuilder final : public AnyBuilder {
     }
     bool insert_digests(std::span<const std::uint64_t> digests) noexcept override {
       return guarded([&] {
-        for (const std::uint64_t digest : digests) to_.push_back(digest * detail::spread_of<H>());
+        for (const std::uint64_t digest : digests) to_.push_back(digest * detail::spread_of<EitherHash>());
       });
     }
 
@@ -175,7 +176,7 @@ class SetBuilder final : public AnyBuilder {
       }
     }
     std::vector<std::uint64_t>& to_;
-    H hasher_;
+    EitherHash hasher_;
     std::atomic<bool>& thrown_;
   };
 
@@ -191,17 +192,17 @@ class SetBuilder final : public AnyBuilder {
   }
 
   RequestOf<typename L::Shape> request_;
-  H hasher_;
+  EitherHash hasher_;
   std::vector<std::vector<std::uint64_t>> parts_;
   std::vector<std::uint64_t> other_;
   std::atomic<bool> thrown_ = false;
 };
 
 // Whole sets, for filters that are built.
-template <StaticLayout L, Hasher H>
+template <StaticLayout L>
 class StaticSetBuilder final : public AnyBuilder {
  public:
-  StaticSetBuilder(const RequestOf<typename L::Shape>& request, const H& hasher, const BuildOptions& options)
+  StaticSetBuilder(const RequestOf<typename L::Shape>& request, const EitherHash& hasher, const BuildOptions& options)
       : builder_(request, options, hasher), max_bytes_(request.max_bytes) {}
 
   std::vector<std::unique_ptr<AnyLane>> lanes(unsigned threads) override {
@@ -219,7 +220,7 @@ class StaticSetBuilder final : public AnyBuilder {
                                    " bytes, whatever the false-positive rate"};
     }
     const Record record{.keys = inserted_, .capacity = built->shape().keys};
-    return std::unique_ptr<AnyOwner>(std::make_unique<AnyStatic<L, H>>(*std::move(built), record));
+    return std::unique_ptr<AnyOwner>(std::make_unique<AnyStatic<L>>(*std::move(built), record));
   }
 
  private:
@@ -242,11 +243,11 @@ class StaticSetBuilder final : public AnyBuilder {
       }
     }
     StaticSetBuilder& to_;
-    typename StaticBuilder<L, H>::Lane lane_;
+    typename StaticBuilder<L, EitherHash>::Lane lane_;
     std::uint64_t inserted_ = 0;
   };
 
-  StaticBuilder<L, H> builder_;
+  StaticBuilder<L, EitherHash> builder_;
   std::uint64_t max_bytes_;
   std::atomic<std::uint64_t> inserted_ = 0;
   std::atomic<bool> thrown_ = false;

@@ -140,8 +140,8 @@ void show(const RibbonShape& shape, const std::byte* table, std::uint64_t h, Exp
 template <class Shape>
 void show(const Shape&, const std::byte*, std::uint64_t, ExplainedPart&) {}
 
-template <class L, class H>
-ExplainedPart part_of(const FlatView<L, H>& view, Digest<H> digest, std::string name) {
+template <class L>
+ExplainedPart part_of(const FlatView<L, EitherHash>& view, Digest<EitherHash> digest, std::string name) {
   ExplainedPart part;
   part.name = std::move(name);
   show(view.shape(), view.bytes().data(), digest.word(), part);
@@ -149,22 +149,22 @@ ExplainedPart part_of(const FlatView<L, H>& view, Digest<H> digest, std::string 
   return part;
 }
 
-template <class L, class H>
+template <class L>
 void find_flat(const DigestProbe& probe, std::uint64_t digest, Explanation& to) {
-  const auto* const typed = dynamic_cast<const FlatProbe<L, H>*>(&probe);
+  const auto* const typed = dynamic_cast<const FlatProbe<L>*>(&probe);
   if (typed == nullptr) return;
-  const auto made = Digest<H>::made_by(typed->view().hasher(), digest);
+  const auto made = Digest<EitherHash>::made_by(typed->view().hasher(), digest);
   to.word = made.word();
   to.family = L::family;
   to.parts.push_back(part_of(typed->view(), made, ""));
 }
 
 // Newest first, as they are asked.
-template <class L, class H>
+template <class L>
 void find_chain(const DigestProbe& probe, std::uint64_t digest, Explanation& to) {
-  const auto* const typed = dynamic_cast<const ScalableProbe<L, H>*>(&probe);
+  const auto* const typed = dynamic_cast<const ScalableProbe<L>*>(&probe);
   if (typed == nullptr) return;
-  const auto made = Digest<H>::made_by(typed->chain().hasher(), digest);
+  const auto made = Digest<EitherHash>::made_by(typed->chain().hasher(), digest);
   to.word = made.word();
   to.family = name_of(Kind::scalable);
   const auto links = typed->chain().links();
@@ -180,14 +180,8 @@ Explanation explain(const AnyFilter& filter, std::uint64_t digest) {
   Explanation to;
   to.hash = name_of(probe.hasher());
   to.digest = digest;
-  for_each_layout([&]<class L>() {
-    find_flat<L, Hash>(probe, digest, to);
-    find_flat<L, KeyedHash>(probe, digest, to);
-  });
-  for_each_link_layout([&]<class L>() {
-    find_chain<L, Hash>(probe, digest, to);
-    find_chain<L, KeyedHash>(probe, digest, to);
-  });
+  for_each_layout([&]<class L>() { find_flat<L>(probe, digest, to); });
+  for_each_link_layout([&]<class L>() { find_chain<L>(probe, digest, to); });
   if (to.parts.empty()) to.family = filter.describe().family;  // a file of many sets
   to.perhaps = probe.may_contain(std::span(&digest, 1)) != 0;
   return to;
@@ -209,10 +203,10 @@ Explanation explain_foreign(const format::Opened& opened, Bytes key) {
 }
 
 std::uint64_t digest_for(const AnyFilter& filter, Bytes key) {
-  return std::visit([&](const auto& hasher) { return digest_of(hasher, key).value; }, filter.digests()->hasher());
+  return digest_of(EitherHash(filter.digests()->hasher()), key).value;
 }
 std::uint64_t digest_for(const AnyFilter& filter, std::uint64_t integer) {
-  return std::visit([&](const auto& hasher) { return digest_of(hasher, integer).value; }, filter.digests()->hasher());
+  return digest_of(EitherHash(filter.digests()->hasher()), integer).value;
 }
 
 }  // namespace perhaps

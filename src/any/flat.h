@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 
+#include "any/either_hash.h"
 #include "any/family.h"
 #include "perhaps/algebra.h"
 #include "perhaps/any_filter.h"
@@ -14,57 +15,69 @@
 namespace perhaps {
 
 // Hands words to `use` as digests of the hasher, up to 1024 at a time, until it returns false.
-template <class H, class Use>
-bool in_digests(const H& hasher, std::span<const std::uint64_t> words, Use use) {
-  std::array<Digest<H>, 1024> digests;
+template <class Use>
+bool in_digests(const EitherHash& hasher, std::span<const std::uint64_t> words, Use use) {
+  std::array<Digest<EitherHash>, 1024> digests;
   for (std::size_t from = 0; from < words.size(); from += digests.size()) {
     const auto some = words.subspan(from, std::min(digests.size(), words.size() - from));
-    for (std::size_t i = 0; i < some.size(); ++i) digests[i] = Digest<H>::made_by(hasher, some[i]);
-    if (!use(std::span<const Digest<H>>(digests.data(), some.size()))) return false;
+    for (std::size_t i = 0; i < some.size(); ++i) digests[i] = Digest<EitherHash>::made_by(hasher, some[i]);
+    if (!use(std::span<const Digest<EitherHash>>(digests.data(), some.size()))) return false;
   }
   return true;
 }
 // The same from keys, which are hashed.
-template <class H, class Use>
-bool in_digests(const H& hasher, std::span<const Bytes> keys, Use use) {
-  std::array<Digest<H>, 1024> digests;
+template <class Use>
+bool in_digests(const EitherHash& hasher, std::span<const Bytes> keys, Use use) {
+  std::array<Digest<EitherHash>, 1024> digests;
   for (std::size_t from = 0; from < keys.size(); from += digests.size()) {
     const auto some = keys.subspan(from, std::min(digests.size(), keys.size() - from));
     digests_of(hasher, some, std::span(digests));
-    if (!use(std::span<const Digest<H>>(digests.data(), some.size()))) return false;
+    if (!use(std::span<const Digest<EitherHash>>(digests.data(), some.size()))) return false;
   }
   return true;
 }
 
 // A view that takes bare digests.
-template <class L, class H>
+template <class L>
 class FlatProbe final : public DigestProbe {
  public:
-  explicit FlatProbe(FlatView<L, H> view) noexcept : view_(view) {}
+  using View = FlatView<L, EitherHash>;
+  explicit FlatProbe(View view) noexcept : view_(view) {}
 
-  FlatView<L, H> view() const noexcept { return view_; }
+  View view() const noexcept { return view_; }
 
   AnyHasher hasher() const noexcept override { return view_.hasher(); }
   using DigestProbe::may_contain;
   void may_contain(std::span<const std::uint64_t> digests, std::span<std::uint64_t> answers) const noexcept override {
     assert(answers.size() * kBatch >= digests.size());
     if (digests.size() == 1) {  // the road of a batch takes twice the time of the lookup
-      answers[0] = view_.may_contain(Digest<H>::made_by(view_.hasher(), digests[0]));
+      answers[0] = view_.may_contain(Digest<EitherHash>::made_by(view_.hasher(), digests[0]));
       return;
     }
-    detail::query_batch<L>(view_.shape(), view_.bytes().data(),
-                           {.words = digests.data(),
-                            .count = digests.size(),
-                            .ahead = detail::far_away(view_.byte_size()),
-                            .spread = detail::spread_of<H>()},
-                           answers.data());
+    query({.words = digests.data(), .count = digests.size(), .spread = EitherHash::kSpread}, answers);
   }
   void prefetch(std::uint64_t digest) const noexcept override {
-    L::prefetch(view_.shape(), view_.bytes().data(), digest * detail::spread_of<H>());
+    L::prefetch(view_.shape(), view_.bytes().data(), digest * EitherHash::kSpread);
+  }
+  // Keys that are 64-bit numbers. Under the default hash, the kernel hashes them.
+  void may_contain_integers(std::span<const std::uint64_t> keys, std::span<std::uint64_t> answers) const noexcept {
+    const EitherHash hasher = view_.hasher();
+    if (keys.size() == 1) {
+      answers[0] = view_.may_contain(keys[0]);
+    } else if (const Hash* const hash = hasher.unkeyed()) {
+      query({.words = keys.data(), .count = keys.size(), .hash = hash}, answers);
+    } else {
+      view_.may_contain(keys, answers);
+    }
   }
 
  private:
-  FlatView<L, H> view_;
+  void query(detail::Batch<> batch, std::span<std::uint64_t> answers) const noexcept {
+    batch.ahead = detail::far_away(view_.byte_size());
+    detail::query_batch<L>(view_.shape(), view_.bytes().data(), batch, answers.data());
+  }
+
+  View view_;
 };
 
 // A typed filter, or a view of one, behind `Base`: AnyFilter, AnyOwner or AnyMutable.
@@ -103,15 +116,14 @@ class AnyHeld : public Base {
   Probe probe_;
 };
 
-// Once for each family, whatever hashes and whoever owns the bytes. A seed is told if there is one.
+// Once for each family, whoever owns the bytes.
 template <class L>
-Description describe_flat(const typename L::Shape& shape, Bytes table, const Record& record, std::string_view hash,
-                          std::optional<std::uint64_t> seed) {
+Description describe_flat(const typename L::Shape& shape, Bytes table, const Record& record, const EitherHash& hasher) {
   const Condition now = condition_now<L>(shape, table, record);
   Description d;
   d.format = "perhaps";
   d.family = L::family;
-  d.hash = hash;
+  d.hash = name_of(hasher.hasher());
   d.keys = record.keys;
   if (record.capacity != 0) {
     d.capacity = record.capacity;
@@ -128,35 +140,33 @@ Description describe_flat(const typename L::Shape& shape, Bytes table, const Rec
     d.needs_rebuild = L::needs_rebuild(shape, table.data());
   }
   d.more = shape.facts();
-  if (seed) d.more.emplace_back("seed", std::to_string(*seed));
+  if (const Hash* const hash = hasher.unkeyed()) d.more.emplace_back("seed", std::to_string(hash->seed()));
   return d;
 }
 
-// What a view answers, for views and owners alike. `Held` is FlatView<L, H>, Flat<L, H> or StaticFilter<L, H>.
-template <class L, class H, class Base, class Held>
-class AnyFlatBase : public AnyHeld<Base, Held, FlatProbe<L, H>> {
+// What a view answers, for views and owners alike. `Held` is FlatView, Flat or StaticFilter of L and EitherHash.
+template <class L, class Base, class Held>
+class AnyFlatBase : public AnyHeld<Base, Held, FlatProbe<L>> {
  public:
-  using AnyHeld<Base, Held, FlatProbe<L, H>>::AnyHeld;
+  using AnyHeld<Base, Held, FlatProbe<L>>::AnyHeld;
 
   Description describe() const override {
-    std::optional<std::uint64_t> seed;
-    if constexpr (std::same_as<H, Hash>) seed = this->held_.hasher().seed();
-    return describe_flat<L>(this->held_.shape(), this->held_.bytes(), this->record_, H::name, seed);
+    return describe_flat<L>(this->held_.shape(), this->held_.bytes(), this->record_, this->held_.hasher());
   }
 };
 
-template <class L, class H>
-using AnyFlatView = AnyFlatBase<L, H, AnyFilter, FlatView<L, H>>;
+template <class L>
+using AnyFlatView = AnyFlatBase<L, AnyFilter, FlatView<L, EitherHash>>;
 
-template <class L, class H>
-class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
-  using Base = AnyFlatBase<L, H, AnyMutable, Flat<L, H>>;
-  using View = FlatView<L, H>;
+template <class L>
+class AnyFlatOwner final : public AnyFlatBase<L, AnyMutable, Flat<L, EitherHash>> {
+  using Base = AnyFlatBase<L, AnyMutable, Flat<L, EitherHash>>;
+  using View = FlatView<L, EitherHash>;
 
  public:
   using Base::Base;
 
-  Flat<L, H>& filter() noexcept { return this->held_; }
+  Flat<L, EitherHash>& filter() noexcept { return this->held_; }
   void add_to_record(std::uint64_t keys) noexcept { this->record_.keys += keys; }
 
   std::size_t insert(std::span<const Bytes> keys) override { return insert_all(keys); }
@@ -199,7 +209,7 @@ class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
   }
 
   Result<void> merge(const AnyFilter& other) override {
-    if constexpr (MergesIntoThird<L, H>) {
+    if constexpr (MergesIntoThird<L, EitherHash>) {
       // Into a larger table if this one has no room for both.
       auto theirs = same_type(other);
       if (!theirs) return std::move(theirs).error();
@@ -210,7 +220,7 @@ class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
       this->record_.keys += other.record().keys;
       this->record_.keep_common(other.record());
       return {};
-    } else if constexpr (MergesInPlace<L, H>) {
+    } else if constexpr (MergesInPlace<L, EitherHash>) {
       auto theirs = same_type(other);
       if (!theirs) return std::move(theirs).error();
       if (auto done = perhaps::merge(this->held_, *theirs); !done) return done;
@@ -263,7 +273,7 @@ class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
           this->renew_probe();
         }
       }
-      if constexpr (ResizingLayout<L, H>) {
+      if constexpr (ResizingLayout<L, EitherHash>) {
         while (count < some.size() && grow()) count += this->held_.insert(some.subspan(count));
       }
     } else {
@@ -273,7 +283,7 @@ class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
     return count;
   }
   // False: it has no more room to give.
-  bool grow() requires ResizingLayout<L, H> {
+  bool grow() requires ResizingLayout<L, EitherHash> {
     auto shape = this->held_.shape().grown_for(this->held_.shape().capacity() + 1);
     if (!shape) return false;
     // Full before its capacity: copies of one key pile up at the end, and a larger table takes no more of them.
@@ -289,20 +299,22 @@ class AnyFlatOwner final : public AnyFlatBase<L, H, AnyMutable, Flat<L, H>> {
     return true;
   }
   Result<View> same_type(const AnyFilter& other) const {
-    if (const auto* probe = dynamic_cast<const FlatProbe<L, H>*>(other.digests())) return probe->view();
+    const std::string_view hash = name_of(this->held_.hasher().hasher());
     const Description theirs = other.describe();
+    const auto* const probe = dynamic_cast<const FlatProbe<L>*>(other.digests());
+    if (probe != nullptr && theirs.hash == hash) return probe->view();
     return Error{Errc::mismatch, "the filters differ in kind: " + std::string(L::family) + " with " +
-                                     std::string(H::name) + ", and " + theirs.family + " with " + theirs.hash};
+                                     std::string(hash) + ", and " + theirs.family + " with " + theirs.hash};
   }
   static Error cannot(const char* what) {
     return {Errc::unsupported, "a " + std::string(L::family) + " filter cannot " + what};
   }
 };
 
-template <class L, class H>
-class AnyStatic final : public AnyFlatBase<L, H, AnyOwner, StaticFilter<L, H>> {
+template <class L>
+class AnyStatic final : public AnyFlatBase<L, AnyOwner, StaticFilter<L, EitherHash>> {
  public:
-  using AnyFlatBase<L, H, AnyOwner, StaticFilter<L, H>>::AnyFlatBase;
+  using AnyFlatBase<L, AnyOwner, StaticFilter<L, EitherHash>>::AnyFlatBase;
 
   Result<void> save(const std::string& path, const Record& record) const override {
     return perhaps::save(path, this->held_, record);

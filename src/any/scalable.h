@@ -15,8 +15,8 @@ void for_each_link_layout(Use use) {
   use.template operator()<BloomLayout<Multiplicative>>();
 }
 
-template <class L, class H>
-Header header_of(const ScalableProbes<L, H>& chain, const Record& record) {
+template <class L>
+Header header_of(const ScalableProbes<L, EitherHash>& chain, const Record& record) {
   Header header = Header::of(chain.hasher());
   header.kind = Kind::scalable;
   header.params = chain.numbers();
@@ -26,8 +26,8 @@ Header header_of(const ScalableProbes<L, H>& chain, const Record& record) {
 }
 
 // Of a file whose header says that it is a chain of L.
-template <class L, class H>
-Result<BasicScalableView<L, H>> scalable_view(const Header& header, const H& hasher) {
+template <class L>
+Result<BasicScalableView<L, EitherHash>> scalable_view(const Header& header, const EitherHash& hasher) {
   auto shape = ScalableShape<typename L::Shape>::from(L::kind, header.params);
   if (!shape) return std::move(shape).error();
   std::vector<Bytes> tables;
@@ -35,20 +35,20 @@ Result<BasicScalableView<L, H>> scalable_view(const Header& header, const H& has
     if (type != 0) return Error{Errc::unsupported, "scalable: unknown section type " + std::to_string(type)};
     tables.push_back(bytes);
   }
-  return BasicScalableView<L, H>::over(tables, *std::move(shape), hasher);
+  return BasicScalableView<L, EitherHash>::over(tables, *std::move(shape), hasher);
 }
 
-template <class L, class H>
+template <class L>
 class ScalableProbe final : public DigestProbe {
  public:
-  explicit ScalableProbe(const ScalableProbes<L, H>& chain) noexcept : chain_(chain) {}
-  const ScalableProbes<L, H>& chain() const noexcept { return chain_; }
+  explicit ScalableProbe(const ScalableProbes<L, EitherHash>& chain) noexcept : chain_(chain) {}
+  const ScalableProbes<L, EitherHash>& chain() const noexcept { return chain_; }
 
   AnyHasher hasher() const noexcept override { return chain_.hasher(); }
   using DigestProbe::may_contain;
   void may_contain(std::span<const std::uint64_t> digests, std::span<std::uint64_t> answers) const noexcept override {
     if (digests.size() == 1) {
-      answers[0] = chain_.may_contain(Digest<H>::made_by(chain_.hasher(), digests[0]));
+      answers[0] = chain_.may_contain(Digest<EitherHash>::made_by(chain_.hasher(), digests[0]));
       return;
     }
     std::uint64_t* out = answers.data();
@@ -59,18 +59,26 @@ class ScalableProbe final : public DigestProbe {
     });
   }
   void prefetch(std::uint64_t digest) const noexcept override {
-    chain_.prefetch(Digest<H>::made_by(chain_.hasher(), digest));
+    chain_.prefetch(Digest<EitherHash>::made_by(chain_.hasher(), digest));
+  }
+  // Keys that are 64-bit numbers.
+  void may_contain_integers(std::span<const std::uint64_t> keys, std::span<std::uint64_t> answers) const noexcept {
+    if (keys.size() == 1) {
+      answers[0] = chain_.may_contain(keys[0]);
+    } else {
+      chain_.may_contain(keys, answers);
+    }
   }
 
  private:
-  const ScalableProbes<L, H>& chain_;
+  const ScalableProbes<L, EitherHash>& chain_;
 };
 
 // `Held` is a Scalable or a view of one.
-template <class L, class H, class Base, class Held>
-class AnyScalableBase : public AnyHeld<Base, Held, ScalableProbe<L, H>> {
+template <class L, class Base, class Held>
+class AnyScalableBase : public AnyHeld<Base, Held, ScalableProbe<L>> {
  public:
-  using AnyHeld<Base, Held, ScalableProbe<L, H>>::AnyHeld;
+  using AnyHeld<Base, Held, ScalableProbe<L>>::AnyHeld;
 
   // The rate is the model's: it is what was promised for any number of keys.
   Description describe() const override {
@@ -78,7 +86,8 @@ class AnyScalableBase : public AnyHeld<Base, Held, ScalableProbe<L, H>> {
     Description d;
     d.format = "perhaps";
     d.family = name_of(Kind::scalable);
-    d.hash = H::name;
+    const EitherHash hasher = this->held_.hasher();
+    d.hash = name_of(hasher.hasher());
     d.keys = this->record_.keys;
     d.keys_estimated = static_cast<double>(shape.keys());
     d.bytes = this->held_.byte_size();
@@ -90,18 +99,18 @@ class AnyScalableBase : public AnyHeld<Base, Held, ScalableProbe<L, H>> {
     char limit[32];
     std::snprintf(limit, sizeof limit, "%.6g", shape.growth.fpr);
     d.more.emplace_back("fpr limit", limit);
-    if constexpr (std::same_as<H, Hash>) d.more.emplace_back("seed", std::to_string(this->held_.hasher().seed()));
+    if (const Hash* const hash = hasher.unkeyed()) d.more.emplace_back("seed", std::to_string(hash->seed()));
     return d;
   }
 };
 
-template <class L, class H>
-using AnyScalableView = AnyScalableBase<L, H, AnyFilter, BasicScalableView<L, H>>;
+template <class L>
+using AnyScalableView = AnyScalableBase<L, AnyFilter, BasicScalableView<L, EitherHash>>;
 
-template <class L, class H>
-class AnyScalable final : public AnyScalableBase<L, H, AnyMutable, Scalable<Flat<L, H>>> {
+template <class L>
+class AnyScalable final : public AnyScalableBase<L, AnyMutable, Scalable<Flat<L, EitherHash>>> {
  public:
-  using AnyScalableBase<L, H, AnyMutable, Scalable<Flat<L, H>>>::AnyScalableBase;
+  using AnyScalableBase<L, AnyMutable, Scalable<Flat<L, EitherHash>>>::AnyScalableBase;
 
   std::size_t insert(std::span<const Bytes> keys) override { return insert_all(keys); }
   std::size_t insert_digests(std::span<const std::uint64_t> digests) override { return insert_all(digests); }
@@ -109,7 +118,7 @@ class AnyScalable final : public AnyScalableBase<L, H, AnyMutable, Scalable<Flat
 
   // The other chain's links, in front of its own.
   Result<void> merge(const AnyFilter& other) override {
-    const auto* probe = dynamic_cast<const ScalableProbe<L, H>*>(other.digests());
+    const auto* probe = dynamic_cast<const ScalableProbe<L>*>(other.digests());
     if (probe == nullptr) return Error{Errc::mismatch, "the filters differ in kind, or in that of their links"};
     if (auto done = this->held_.merge(probe->chain()); !done) return done;
     this->record_.keys += other.record().keys;

@@ -51,10 +51,6 @@ std::optional<std::uint64_t> take_varint(Bytes& bytes) noexcept {
 
 std::uint32_t sum_of(Bytes packed) noexcept { return static_cast<std::uint32_t>(checksum_of(packed)); }
 
-Header identity_of(const AnyHasher& hasher) {
-  return std::visit([](const auto& h) { return Header::of(h); }, hasher);
-}
-
 bool equal(Bytes a, Bytes b) noexcept { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
 bool less(Bytes a, Bytes b) noexcept {
   const int order = a.empty() || b.empty() ? 0 : std::memcmp(a.data(), b.data(), std::min(a.size(), b.size()));
@@ -184,7 +180,7 @@ std::vector<std::byte> FilterBlockBuilder::finish() {
   }
   if (options_.mode != FilterMode::per_block || !digests_.empty()) end_piece();
   std::array<std::byte, kTrailer> trailer{};
-  const Header identity = identity_of(options_.hasher);
+  const Header identity = Header::of(options_.hasher);
   const bool prefixes = options_.prefix.kind() != PrefixExtractor::Kind::none;
   store<std::uint64_t>(trailer.data() + kPiecesAt, pieces_);
   store<std::uint64_t>(trailer.data() + kIndexBytesAt, index_.size());
@@ -239,7 +235,7 @@ bool FilterBlock::read_tail(Bytes tail, std::uint64_t pieces_bytes, const Option
   if (mode > 2 || contents == 0 || contents > 3 || extractor > 3 || ((contents & kPrefixes) != 0) != (extractor != 0)) {
     return broken("unknown mode, contents or extractor");
   }
-  const Header identity = identity_of(options.hasher);
+  const Header identity = Header::of(options.hasher);
   if (std::to_integer<std::uint32_t>(at[kSchemeAt]) != static_cast<std::uint32_t>(identity.scheme) ||
       load<std::uint64_t>(at + kSeedAt) != identity.seed) {
     return broken("not hashed by " + std::string(name_of(options.hasher)) + " under this seed or key");

@@ -157,7 +157,7 @@ void SetIndexProbes::prefetch(std::uint64_t digest) const noexcept {
 }
 
 Header SetIndexProbes::header() const {
-  Header header = std::visit([](const auto& h) { return Header::of(h); }, hasher_);
+  Header header = Header::of(hasher_);
   header.kind = Kind::sets;
   header.params = shape_.numbers();
   for (const Set& set : sets_) header.record.keys += set.keys;

@@ -44,7 +44,7 @@ Result<void> check_scalable(const Header& header) {
   Result<void> result = Error{Errc::unsupported, "scalable: unknown kind of links"};
   for_each_link_layout([&]<class L>() {
     if (header.params.empty() || header.params[0] != static_cast<std::uint64_t>(L::kind)) return;
-    const auto view = scalable_view<L>(header, Hash());
+    const auto view = scalable_view<L>(header, EitherHash());
     if (!view) {
       result = view.error();
       return;

@@ -43,6 +43,9 @@ struct Header {
   // Scheme and seed, or check value, of a hasher; the rest is empty.
   static Header of(const Hash& h) { return {.scheme = Scheme::xxh3_64, .seed = h.seed()}; }
   static Header of(const KeyedHash& h) { return {.scheme = Scheme::siphash_1_3, .seed = h.check_value()}; }
+  static Header of(const AnyHasher& h) {
+    return std::visit([](const auto& hasher) { return of(hasher); }, h);
+  }
   // Of a flat filter, without its sections.
   template <Layout L, Hasher H>
   static Header of(typename L::Shape shape, const H& hasher) {
