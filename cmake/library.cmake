@@ -112,12 +112,22 @@ if(PERHAPS_SHARED)
 endif()
 set_target_properties(perhaps PROPERTIES EXPORT_NAME static)
 
+# A classic filter sets one byte of a shared table at a time. gcc 12 has no instruction for that on riscv64 and calls
+# libatomic: also from the headers, so whoever includes them needs it.
+include(CheckCXXSourceCompiles)
+check_cxx_source_compiles("int main(int n, char** v) { return __atomic_fetch_or(v[n - 1], 1, __ATOMIC_RELAXED); }"
+                          PERHAPS_HAS_BYTE_ATOMICS)
+set(perhaps_atomic_library "")
+if(NOT PERHAPS_HAS_BYTE_ATOMICS)
+  set(perhaps_atomic_library atomic)
+endif()
+
 foreach(target IN LISTS perhaps_parts perhaps_libraries)
   target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                               $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(${target} PUBLIC cxx_std_20)
   target_compile_definitions(${target} PUBLIC PERHAPS_CHECK_DIGESTS=$<BOOL:${PERHAPS_CHECK_DIGESTS}>)
-  target_link_libraries(${target} PUBLIC Threads::Threads)
+  target_link_libraries(${target} PUBLIC Threads::Threads ${perhaps_atomic_library})
 endforeach()
 
 if(PERHAPS_SIMD)
