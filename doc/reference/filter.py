@@ -29,10 +29,10 @@ def without_templates(text):
 
 
 def opens_scope(text):
-    """Whether `{` after this text opens a namespace, class or enum, rather than a body or an initialiser."""
+    """Whether `{` after this text opens a namespace, class, enum or `extern "C"`, not a body or an initialiser."""
     text = without_templates(text)
     text = re.sub(r"__attribute__\(\(.*?\)\)|alignas\(.*?\)", "", text)
-    return bool(TYPE.search(text)) and not re.search(r"[=(]", text)
+    return bool(TYPE.search(text) or re.search(r'\bextern ""\s*$', text)) and not re.search(r"[=(]", text)
 
 
 class Line:

@@ -128,6 +128,7 @@ struct BloomLayout {
     return changed ? Inserted::added : Inserted::present;
   }
 
+  // A batch, by the kernel that the plan names.
   static void query(const BloomShape& shape, const std::byte* table, const detail::Batch<word>& batch,
                     std::uint64_t* answers) noexcept requires KernelPlan<Plan> {
     (detail::kernels().*Plan::query_kernel)(shape, table, batch, answers);

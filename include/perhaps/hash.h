@@ -189,7 +189,7 @@ class Hash {
  public:
   using word = std::uint64_t;
   static constexpr std::string_view name = "xxh3-64";
-  static constexpr word kSpread = detail::kSpread;
+  static constexpr word kSpread = detail::kSpread;  // a word is a digest times this
   // Of Hash{}: "perhaps!" in ASCII. Files carry their seed.
   static constexpr std::uint64_t kDefaultSeed = 0x7065726861707321u;
 
@@ -229,7 +229,7 @@ class KeyedHash {
   using word = std::uint64_t;
   using Secret = std::array<std::byte, 16>;  // 128 bits, from a good random number generator
   static constexpr std::string_view name = "siphash-1-3";
-  static constexpr word kSpread = detail::kSpread;
+  static constexpr word kSpread = detail::kSpread;  // a word is a digest times this
 
   // There is no default: a filter under a secret that everybody knows would only look safe.
   PERHAPS_API explicit KeyedHash(const Secret& secret) noexcept;
