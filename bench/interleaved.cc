@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "grow.h"
 #include "key_list.h"
 #include "merge.h"
 #include "peak_memory.h"
@@ -205,6 +206,13 @@ template std::vector<Table> Bench::plan<std::uint64_t>(std::uint64_t, const std:
 template std::vector<Table> Bench::plan<std::string_view>(std::uint64_t, const std::string&, bool);
 template void Bench::run(std::uint64_t, const std::string&, const std::vector<Entry<std::uint64_t>>&);
 template void Bench::run(std::uint64_t, const std::string&, const std::vector<Entry<std::string_view>>&);
+
+void Bench::run_grow(std::uint64_t n) {
+  Table table = grow_table(n);
+  if (!wanted(table)) return;
+  refused_ |= !bench::run_grow(table, std::min<std::uint64_t>(rounds(n), 5));
+  tables_.push_back(std::move(table));
+}
 
 void Bench::run_merge(std::uint64_t n) {
   Table table = merge_table(n);

@@ -157,6 +157,21 @@ def fill_at_random(client, family, key, header, size):
     return chunks[0]
 
 
+def fill_growing(client, key):
+    """A growing filter that says it is full: the next item makes it grow."""
+    client("BF.RESERVE", key, "0.01", int(options.capacity), "LAYOUT", "GROWING")
+    capacity = client("BF.INFO", key, "CAPACITY")[0]
+    iterator = 1
+    while True:
+        following, data = client("BF.SCANDUMP", key, iterator)
+        if following == 0:
+            return
+        if iterator == 1:
+            data = struct.pack("<QQ", capacity, capacity) + data[16:]
+        assert client("BF.LOADCHUNK", key, following, data) == "OK"
+        iterator = following
+
+
 def blocking():
     with harness.Server("--proto-max-bulk-len", "1gb", "--client-query-buffer-limit", "2gb") as server:
         client = harness.Client(server.port, timeout=600)
@@ -169,15 +184,19 @@ def blocking():
         buckets = 1 << (size // 2).bit_length() - 1
         cuckoo = struct.pack("<QQQQHHH", buckets, buckets // 2, 0, 2, 2, 20, 1)
         fill_at_random(client, "CF", "c", cuckoo, 2 * buckets)
+        fill_growing(client, "full")
+        client("COPY", "full", "grows")
         dump = client("DUMP", "a")
         print(f"{client('MEMORY', 'USAGE', 'a') / 2**20:.0f} MiB of Bloom filter, "
-              f"{client('MEMORY', 'USAGE', 'c') / 2**20:.0f} MiB of cuckoo filter; milliseconds of the server's "
+              f"{client('MEMORY', 'USAGE', 'c') / 2**20:.0f} MiB of cuckoo filter, "
+              f"{client('MEMORY', 'USAGE', 'full') / 2**20:.0f} MiB of growing filter; milliseconds of the server's "
               f"processor, medians of {options.rounds} (least to most)")
         commands = [
             (("BF.RESERVE", "new", "0.01", 10**9), ("DEL", "new")),
             (("BF.ADD", "a", "x"), None), (("BF.EXISTS", "a", "y"), None),
             (("BF.MADD", "a", *range(1000)), None), (("BF.INFO", "a"), None), (("BF.INFO", "a", "FPR"), None),
             (("BF.MERGE", "new", 2, "a", "b"), ("DEL", "new")), (("BF.MERGE", "a", 1, "b"), None),
+            (("BF.ADD", "grows", "x"), ("COPY", "full", "grows", "REPLACE")),
             (("COPY", "a", "new"), ("DEL", "new")), (("DUMP", "a"), None),
             (("RESTORE", "new", 0, dump), ("DEL", "new")), (("DEBUG", "DIGEST-VALUE", "a"), None),
             (("BF.SCANDUMP", "a", 1), None), (("BF.LOADCHUNK", "a", 1 + len(part), part), None),

@@ -28,7 +28,7 @@ std::uint64_t shards_on(Redis& redis, const std::string& name) {
 }
 
 std::string_view commands_of(std::string_view type) noexcept {
-  if (type == "MBbloom--" || type == "perhapsLB" || type == "perhapsWF") return "BF";
+  if (type == "MBbloom--" || type == "perhapsLB" || type == "perhapsWF" || type == "perhapsGF") return "BF";
   return type == "MBbloomCF" ? "CF" : "";
 }
 

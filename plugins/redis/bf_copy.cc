@@ -44,6 +44,45 @@ int merge(const Call& call, OpenedKey& key) {
   return call.ok();
 }
 
+// The union is made beside the destination, which it replaces once nothing more can fail.
+int merge_growing(const Call& call, OpenedKey& key) {
+  Growing* const into = key.get<Growing>();
+  Budget budget(call.context, 0);
+  GrowingFilter united(kServer);
+  const auto failed = [&](const char* otherwise) { return call.error(budget.refused() ? kOverLimit : otherwise); };
+  for (int i = 3; i < call.argc; ++i) {
+    const OpenedKey source(call.context, call.argv[i], kReadKey);
+    if (!source.missing() && source.get<Growing>() == nullptr) return call.error(kWrongType);
+  }
+  bool changed = false;
+  for (int i = 2; i < call.argc; ++i) {
+    const OpenedKey source(call.context, call.argv[i == 2 ? 1 : i], kReadKey);
+    const Growing* const value = source.get<Growing>();
+    if (value == nullptr || (i != 2 && value == into)) continue;
+    if (!united.has_table()) {
+      if (!budget.reserve(tables_of(value->chain)) || !value->chain.copy_to(united)) return failed(kNoMemoryToCreate);
+    } else if (const auto done = united.unite(value->chain); !done) {
+      return failed(("ERR " + done.error().detail).c_str());
+    }
+    changed |= value != into;
+  }
+  if (!united.has_table()) return call.error(kNotFound);
+  if (!changed) return call.ok();
+  if (into != nullptr) {
+    into->chain.swap(united);
+    into->settle();
+  } else {
+    Owned<Growing> value(Growing::make());
+    if (value == nullptr) return failed(kNoMemoryToCreate);
+    value->chain.swap(united);
+    value->settle();
+    key.set(value.release());
+  }
+  api::ReplicateVerbatim(call.context);
+  call.event("bloom.merge");
+  return call.ok();
+}
+
 }  // namespace
 
 int bf_scandump(Context* context, String** argv, int argc) noexcept {
@@ -94,24 +133,30 @@ int bf_loadchunk(Context* context, String** argv, int argc) noexcept {
       error = kOldHash;
     } else if (text.starts_with(WindowFilter::kMagic)) {
       install(Owned<Window>(Window::make()));
+    } else if (text.starts_with(GrowingFilter::kMagic)) {
+      install(Owned<Growing>(Growing::make()));
     } else if ((options & BloomNumbers::kLine) != 0) {
       install(Owned<Line>(Line::make()));
     } else {
       install(Owned<Bloom>(Bloom::make()));
     }
   } else {
-    const bool known = visit_chunked(key, [&](const auto& value) {
+    const bool known = visit_chunked(key, [&](auto& value) {
       if (iterator <= 0 || static_cast<std::uint64_t>(iterator) < data.size()) {
         error = kBadData;
         return;
       }
-      const auto table = value.chain.from(static_cast<std::uint64_t>(iterator) - data.size() - 1);
+      const std::uint64_t at = static_cast<std::uint64_t>(iterator) - data.size() - 1;
+      const auto table = value.chain.from(at);
       if (table.empty()) {
         error = "ERR invalid offset - no link found";
       } else if (data.size() > table.size()) {
         error = "ERR invalid chunk - Too big for current filter";
+      } else if (!accepts(value.chain, at, data)) {
+        error = kBadData;
       } else {
         std::copy(data.begin(), data.end(), table.begin());
+        value.settle();
       }
     });
     if (!known) error = kWrongType;
@@ -142,7 +187,13 @@ int bf_merge(Context* context, String** argv, int argc) noexcept {
   if (count != argc - 3) return call.error("ERR syntax error");
   OpenedKey key(call, kReadKey | kWriteKey);
   bool lines = key.get<Line>() != nullptr;
-  for (int i = 3; i < argc && key.missing(); ++i) lines |= OpenedKey(context, argv[i], kReadKey).get<Line>() != nullptr;
+  bool growing = key.get<Growing>() != nullptr;
+  for (int i = 3; i < argc && key.missing(); ++i) {
+    const OpenedKey source(context, argv[i], kReadKey);
+    lines |= source.get<Line>() != nullptr;
+    growing |= source.get<Growing>() != nullptr;
+  }
+  if (growing) return merge_growing(call, key);
   if (!key.missing() && !lines && key.get<Bloom>() == nullptr) return call.error(kWrongType);
   return lines ? merge<Line>(call, key) : merge<Bloom>(call, key);
 }

@@ -1,4 +1,4 @@
-// BF.RESERVE, BF.ADD, BF.MADD, BF.INSERT with the replies of RedisBloom, and our own LAYOUT LINE and WINDOW.
+// BF.RESERVE, BF.ADD, BF.MADD, BF.INSERT with the replies of RedisBloom, and our own LAYOUT and WINDOW.
 #include "redis/bloom_kinds.h"
 #include "redis/commands.h"
 
@@ -163,8 +163,9 @@ int bf_reserve(Context* context, String** argv, int argc) noexcept {
       if (!call.integer(i, wish.expansion)) return call.error("ERR bad expansion");
       expands = true;
     } else if (call.is(i, "LAYOUT")) {
-      if (++i == argc || !call.is(i, "LINE")) return call.error("ERR layout must be LINE");
-      wish.line = true;
+      if (++i == argc || !(call.is(i, "LINE") || call.is(i, "GROWING")))
+        return call.error("ERR layout must be LINE or GROWING");
+      (call.is(i, "LINE") ? wish.line : wish.growing) = true;
     } else if (call.is(i, "WINDOW")) {
       if (++i == argc || !call.integer(i, wish.window) || wish.window < 1 || wish.window > (1LL << 40))
         return call.error("ERR window must be in the range [1, 1099511627776]");
@@ -174,11 +175,14 @@ int bf_reserve(Context* context, String** argv, int argc) noexcept {
       unknown = true;  // RedisBloom ignores it; after WINDOW a misspelt SECONDS must not
     }
   }
-  if (unknown && (wish.line || wish.window != 0)) return call.error("ERR syntax error");
+  if ((unknown && (wish.line || wish.growing || wish.window != 0)) || (wish.line && wish.growing))
+    return call.error("ERR syntax error");
   if (expands && wish.fixed && wish.expansion != 0) return call.error("Nonscaling filters cannot expand");
   if (!wish.expansion_fits(call)) return call.error("ERR expansion must be in the range [0, 32768]");
-  if (wish.window != 0 && (expands || wish.fixed || wish.line))
+  if (wish.window != 0 && (expands || wish.fixed || wish.line || wish.growing))
     return call.error("ERR a window takes no EXPANSION, NONSCALING or LAYOUT");
+  if (wish.growing && (expands || wish.fixed))
+    return call.error("ERR a growing filter takes no EXPANSION or NONSCALING");
 
   OpenedKey key(call, kReadKey | kWriteKey);
   if (!key.missing()) return call.error(visit(key, [](auto&) {}) ? kExists : kWrongType);
@@ -190,6 +194,8 @@ int bf_reserve(Context* context, String** argv, int argc) noexcept {
       replicate_header(call, value->chain);
       if (wish.seconds) api::Replicate(context, "BF.ADVANCE", "sl", call.key(), static_cast<long long>(wish.time));
     }
+  } else if (wish.growing) {
+    if (const Growing* const value = create<Growing>(wish, budget, key, error)) replicate_header(call, value->chain);
   } else if (wish.line) {
     if (const Line* const value = create<Line>(wish, budget, key, error)) replicate_header(call, value->chain);
   } else if (const Bloom* const value = create<Bloom>(wish, budget, key, error)) {

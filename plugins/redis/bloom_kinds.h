@@ -1,5 +1,6 @@
 // What the BF.* commands have in common: the numbers of a new filter, and what differs between the types that they work
-// on. One overload for each: RedisBloom's chain and the chain of lines, the window, valkey-bloom's filter.
+// on. One overload for each: RedisBloom's chain and the chain of lines, the window, the growing filter, valkey-bloom's
+// filter.
 #pragma once
 #include <cmath>
 #include <cstdio>
@@ -31,6 +32,7 @@ struct Wish {
   std::optional<ValkeyFilter::Seed> seed{};
   bool fixed = false;
   bool line = false;
+  bool growing = false;
   long long window = 0;  // items, or seconds
   bool seconds = false;
   std::uint64_t time = 0;   // when the window begins
@@ -79,6 +81,14 @@ inline const char* make(WindowFilter& filter, const Wish& wish) noexcept {
   return nullptr;
 }
 
+inline const char* make(GrowingFilter& filter, const Wish& wish) noexcept {
+  const auto keys = static_cast<std::uint64_t>(wish.capacity);
+  if (wish.rate < GrowingFilter::kLeastRate) return "ERR error rate of a growing filter must be at least 1e-12";
+  filter.rate = wish.rate;
+  filter.shape = GrowingShape::for_keys({.keys = keys <= GrowingFilter::kUnknown ? 0 : keys, .fpr = wish.rate});
+  return filter.make_table() ? nullptr : kNoMemoryToCreate;
+}
+
 inline const char* make(ValkeyFilter& filter, const Wish& wish) {
   filter.expansion = wish.fixed ? 0 : static_cast<std::uint32_t>(wish.expansion);
   filter.rate = wish.rate;
@@ -105,6 +115,18 @@ bool parse(Chain<L>& chain, Bytes header, Budget& budget) {
 inline bool parse(WindowFilter& filter, Bytes header, Budget&) {
   return filter.parse_header(header) && filter.make_table();
 }
+inline bool parse(GrowingFilter& filter, Bytes header, Budget&) {
+  return filter.parse_header(header) && filter.make_table();
+}
+
+// May a chunk be written at this offset of the tables?
+template <class C>
+bool accepts(const C&, std::uint64_t, Bytes) noexcept {
+  return true;
+}
+inline bool accepts(const GrowingFilter& filter, std::uint64_t at, Bytes data) noexcept {
+  return filter.accepts(at, data);
+}
 
 // Might one of `items` find the filter full? Then the array of replies ends there.
 template <class L>
@@ -113,6 +135,7 @@ bool may_stop(const Chain<L>& chain, std::uint64_t items) noexcept {
   return chain.fixed() && newest.entries - std::min(newest.entries, newest.size) < items;
 }
 inline bool may_stop(const WindowFilter&, std::uint64_t) noexcept { return false; }
+inline bool may_stop(const GrowingFilter&, std::uint64_t) noexcept { return false; }
 inline bool may_stop(const ValkeyFilter& filter, std::uint64_t items) noexcept {
   return filter.fixed() && filter.newest().capacity - filter.newest().items < items;
 }
@@ -123,6 +146,7 @@ bool changes(const Chain<L>&, Added added) noexcept {
   return added == Added::added;
 }
 inline bool changes(const WindowFilter&, Added) noexcept { return true; }
+inline bool changes(const GrowingFilter&, Added added) noexcept { return added == Added::added; }
 inline bool changes(const ValkeyFilter&, Added added) noexcept { return added == Added::added; }
 
 template <class L>
@@ -130,24 +154,29 @@ std::uint64_t filters(const Chain<L>& chain) noexcept {
   return chain.links().size();
 }
 inline std::uint64_t filters(const WindowFilter&) noexcept { return 1; }
+inline std::uint64_t filters(const GrowingFilter&) noexcept { return 1; }
 inline std::uint64_t filters(const ValkeyFilter& filter) noexcept { return filter.links().size(); }
 template <class L>
 std::uint64_t items(const Chain<L>& chain) noexcept {
   return chain.size;
 }
 inline std::uint64_t items(const WindowFilter& filter) noexcept { return filter.items(); }
+inline std::uint64_t items(const GrowingFilter& filter) noexcept { return filter.items(); }
 inline std::uint64_t items(const ValkeyFilter& filter) noexcept { return filter.items(); }
 template <class L>
 std::uint64_t capacity(const Chain<L>& chain) noexcept {
   return chain.capacity();
 }
 inline std::uint64_t capacity(const WindowFilter& filter) noexcept { return filter.capacity; }
+inline std::uint64_t capacity(const GrowingFilter& filter) noexcept { return filter.shape.capacity(); }
 inline std::uint64_t capacity(const ValkeyFilter& filter) noexcept { return filter.capacity(); }
 template <class L>
 int reply_expansion(const Call& call, const Chain<L>& chain) noexcept {
   return chain.fixed() ? call.null() : call.number(chain.growth);
 }
 inline int reply_expansion(const Call& call, const WindowFilter&) noexcept { return call.null(); }
+// It has no links, and the next step is a few percent larger, not so many times.
+inline int reply_expansion(const Call& call, const GrowingFilter&) noexcept { return call.null(); }
 inline int reply_expansion(const Call& call, const ValkeyFilter& filter) noexcept {
   return filter.fixed() ? call.null() : call.number(filter.expansion);
 }
@@ -156,18 +185,21 @@ double tightening(const Chain<L>&) noexcept {
   return Chain<L>::kTightening;
 }
 inline double tightening(const WindowFilter&) noexcept { return redisbloom::BloomChain::kTightening; }
+inline double tightening(const GrowingFilter&) noexcept { return 1; }
 inline double tightening(const ValkeyFilter& filter) noexcept { return filter.tightening; }
 template <class L>
 bool grows(const Chain<L>& chain) noexcept {
   return !chain.fixed();
 }
 inline bool grows(const WindowFilter&) noexcept { return false; }
+inline bool grows(const GrowingFilter&) noexcept { return true; }
 inline bool grows(const ValkeyFilter& filter) noexcept { return !filter.fixed(); }
 template <class L>
 double rate_asked(const Chain<L>& chain) noexcept {
   return chain.links()[0].error * (chain.fixed() ? 1 : 2);
 }
 inline double rate_asked(const WindowFilter& filter) noexcept { return filter.rate; }
+inline double rate_asked(const GrowingFilter& filter) noexcept { return filter.rate; }
 inline double rate_asked(const ValkeyFilter& filter) noexcept { return filter.rate; }
 template <class L>
 double rate_now(const Chain<L>& chain) noexcept {
@@ -176,6 +208,7 @@ double rate_now(const Chain<L>& chain) noexcept {
   return 1 - pass;
 }
 inline double rate_now(const WindowFilter& filter) { return filter.fpr(); }
+inline double rate_now(const GrowingFilter& filter) { return filter.fpr(); }
 inline double rate_now(const ValkeyFilter& filter) noexcept {
   double none = 1;
   for (const ValkeyFilter::Link& link : filter.links())
@@ -189,6 +222,7 @@ std::uint64_t headroom(const Chain<L>& chain) noexcept {
 inline std::uint64_t headroom(const ValkeyFilter& filter) noexcept {
   return filter.newest().capacity - std::min(filter.newest().capacity, filter.newest().items);
 }
+inline std::uint64_t headroom(const GrowingFilter& filter) noexcept { return filter.headroom(); }
 inline std::uint64_t headroom(const WindowFilter& filter) noexcept {
   return filter.capacity - std::min(filter.capacity, filter.items());
 }
@@ -233,6 +267,22 @@ std::uint64_t max_capacity(const Call& call, const Chain<L>& chain) noexcept {
   return chain.capacity() + further_capacity<L>(chain, chain.newest(), chain.links().size(), budget.room());
 }
 inline std::uint64_t max_capacity(const Call&, const WindowFilter& filter) noexcept { return filter.capacity; }
+inline std::uint64_t max_capacity(const Call& call, const GrowingFilter& filter) noexcept {
+  const Budget budget(call.context, size_of(filter));
+  const Room room = budget.room();
+  // The last table is made while the one before it is still there. That is in use already only if it is this one.
+  GrowingShape shape = filter.shape;
+  for (auto next = shape.next(); next; next = shape.next()) {
+    Need need;
+    need.add(next->bytes());
+    need.bytes -= std::min(need.bytes, filter.shape.bytes());
+    if (shape.step != filter.shape.step)
+      need.footprint += shape.bytes() - std::min(shape.bytes(), filter.shape.bytes());
+    if (!room.holds(need)) break;
+    shape = *next;
+  }
+  return shape.capacity();
+}
 
 inline std::uint64_t max_capacity(const Call& call, const ValkeyFilter& filter) noexcept {
   if (filter.fixed()) return filter.capacity();
@@ -270,6 +320,13 @@ inline void debug(const Call& call, const ValkeyFilter& filter) {
               " size:" + std::to_string(link.items));
   }
 }
+inline void debug(const Call& call, const GrowingFilter& filter) {
+  const auto grid = filter.shape.grid();
+  call.array(1);
+  call.bulk("items:" + std::to_string(filter.items()) + " bytes:" + std::to_string(filter.table_bytes()) +
+            " step:" + std::to_string(filter.shape.step) + " parts:" + std::to_string(grid.parts) +
+            " waiting:" + std::to_string(filter.waiting()) + " slotwidth:" + std::to_string(grid.width));
+}
 inline void debug(const Call& call, const WindowFilter& filter) {
   call.array(1);
   call.bulk("items:" + std::to_string(filter.items()) + " bytes:" + std::to_string(filter.table_bytes()) +
@@ -285,6 +342,7 @@ bool visit(const OpenedKey& key, Use use) {
   if (auto* const bloom = key.get<Bloom>()) return use(*bloom), true;
   if (auto* const line = key.get<Line>()) return use(*line), true;
   if (auto* const window = key.get<Window>()) return use(*window), true;
+  if (auto* const growing = key.get<Growing>()) return use(*growing), true;
   if (auto* const valkey = key.get<Valkey>()) return use(*valkey), true;
   return false;
 }

@@ -60,13 +60,15 @@ void* zeroed(std::uint64_t bytes) noexcept {
 
 }  // namespace
 
+std::byte* take_instead(std::uint64_t bytes, std::uint64_t old) noexcept {
+  if (budget != nullptr && !budget->grants(bytes, old)) return nullptr;
+  void* const at = zeroed(bytes);
+  if (at == nullptr) ++refusals.no_memory;
+  return static_cast<std::byte*>(at);
+}
+
 const redisbloom::Memory kServer{
-    .take = [](std::uint64_t bytes) noexcept -> std::byte* {
-      if (budget != nullptr && !budget->grants(bytes)) return nullptr;
-      void* const at = zeroed(bytes);
-      if (at == nullptr) ++refusals.no_memory;
-      return static_cast<std::byte*>(at);
-    },
+    .take = [](std::uint64_t bytes) noexcept { return take_instead(bytes, 0); },
     .give = [](std::byte* at) noexcept { api::Free(at); },
 };
 
@@ -123,15 +125,16 @@ bool Budget::reserve(const Need& need) noexcept {
   return true;
 }
 
-bool Budget::grants(std::uint64_t bytes) noexcept {
+bool Budget::grants(std::uint64_t bytes, std::uint64_t instead_of) noexcept {
   Need need;
   need.add(bytes);
+  need.bytes = less(bytes, instead_of);
   if (bytes <= reserved_) {
     reserved_ -= bytes;
   } else if (!fits(need)) {
     return false;
   }
-  in_use_ += bytes;
+  in_use_ += need.bytes;
   return true;
 }
 

@@ -48,8 +48,8 @@ class Budget {
   Room room() const noexcept;
   // Grants all of `need` or nothing; its blocks are then allocated without further checks.
   bool reserve(const Need& need) noexcept;
-  // For kServer: one block.
-  bool grants(std::uint64_t bytes) noexcept;
+  // For kServer: one block, perhaps instead of one that is freed once its contents are copied.
+  bool grants(std::uint64_t bytes, std::uint64_t instead_of = 0) noexcept;
   // For a block that the server has already allocated on behalf of the key.
   bool accepts(std::uint64_t bytes) noexcept;
 
@@ -63,6 +63,10 @@ class Budget {
   bool obeys_;
   bool refused_ = false;
 };
+
+// A zeroed block of kServer that replaces one of `old` bytes. The key is charged for the difference; the server must
+// hold both until the caller gives the old one back. Null: no memory, or it is over a limit.
+std::byte* take_instead(std::uint64_t bytes, std::uint64_t old) noexcept;
 
 inline constexpr const char* kOverLimit = "ERR operation exceeds bloom object memory limit";
 

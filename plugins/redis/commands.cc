@@ -68,7 +68,7 @@ constexpr Command kCommands[] = {
      "Checks whether one or more items exist in a Bloom Filter", kProbesItems, "key item..."},
     {"bf.reserve", bf_reserve, -4, "write deny-oom fast", inserts, "1.0.0", "Creates a new Bloom Filter", "O(1)",
      "key error_rate:double capacity:integer [EXPANSION expansion:integer] "
-     "[nonscaling=NONSCALING|LAYOUT LINE|WINDOW window:integer [SECONDS]]"},
+     "[nonscaling=NONSCALING|LAYOUT LINE|LAYOUT GROWING|WINDOW window:integer [SECONDS]]"},
     {"bf.scandump", bf_scandump, 3, "readonly", reads, "1.0.0", "Begins an incremental save of the bloom filter",
      kCapacity, "key iterator:integer"},
     {"cf.add", cf_add, 3, "write deny-oom", inserts, "1.0.0", "Adds an item to a Cuckoo Filter", kEvictions,
@@ -293,6 +293,7 @@ void info(InfoContext* to, int) noexcept {
   section("cuckoo", Cuckoo::totals);
   section("line", Line::totals);
   section("window", Window::totals);
+  section("growing", Growing::totals);
   section("valkey", Valkey::totals);
   // Under valkey-bloom's own names.
   api::InfoAddSection(to, "bloom_core_metrics");

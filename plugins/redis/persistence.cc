@@ -77,6 +77,12 @@ struct Names<WindowFilter> {
 };
 
 template <>
+struct Names<GrowingFilter> {
+  static constexpr const char* type = "perhapsGF";
+  static constexpr int encoding = GrowingFilter::kEncoding;
+  static constexpr const char* load_chunk = "BF.LOADCHUNK";
+};
+template <>
 struct Names<ValkeyFilter> {
   static constexpr const char* type = "bloomfltr";
   static constexpr int encoding = ValkeyFilter::kEncoding;
@@ -123,12 +129,10 @@ void save(Saver& out, const ValkeyFilter& filter) {
   }
 }
 
-// A window: its header and its table.
-Result<void> load(Loader& in, std::string_view format, int encoding, WindowFilter& filter) {
+// Of one table: its header and the table.
+template <class Filter>
+Result<void> load_table(Loader& in, std::string_view format, Filter& filter) {
   using format::bad;
-  if (encoding > WindowFilter::kEncoding) return bad(Errc::bad_version, format, "encoding ", encoding);
-  if (encoding < WindowFilter::kEncoding)
-    return bad(Errc::bad_version, format, "encoding ", encoding, ": ", redisbloom::kOldHash);
   const Block header = in.block();
   const bool parsed = header.at != nullptr && filter.parse_header({header.at, header.size});
   in.give(header);
@@ -138,15 +142,30 @@ Result<void> load(Loader& in, std::string_view format, int encoding, WindowFilte
     in.give(table);
     return bad(Errc::bad_parameter, format, filter.table_bytes(), " bytes promised, and there are ", table.size);
   }
-  filter.take_table(table.at);
-  return {};
+  if (filter.take_table(table.at)) return {};
+  in.give(table);
+  return bad(Errc::bad_parameter, format, "the table contradicts its header");
 }
-void save(Saver& out, const WindowFilter& filter) {
+Result<void> load(Loader& in, std::string_view format, int encoding, WindowFilter& filter) {
+  using format::bad;
+  if (encoding > WindowFilter::kEncoding) return bad(Errc::bad_version, format, "encoding ", encoding);
+  if (encoding < WindowFilter::kEncoding)
+    return bad(Errc::bad_version, format, "encoding ", encoding, ": ", redisbloom::kOldHash);
+  return load_table(in, format, filter);
+}
+Result<void> load(Loader& in, std::string_view format, int encoding, GrowingFilter& filter) {
+  if (encoding != GrowingFilter::kEncoding) return format::bad(Errc::bad_version, format, "encoding ", encoding);
+  return load_table(in, format, filter);
+}
+template <class Filter>
+void save_table(Saver& out, const Filter& filter) {
   redisbloom::Buffer header = filter.header();
   out.block({header.data(), header.size()});
   const auto table = filter.from(0);
   out.block({table.data(), table.size()});
 }
+void save(Saver& out, const WindowFilter& filter) { save_table(out, filter); }
+void save(Saver& out, const GrowingFilter& filter) { save_table(out, filter); }
 
 template <class L>
 std::uint64_t tables(const redisbloom::Chain<L>& chain) noexcept {
@@ -154,6 +173,7 @@ std::uint64_t tables(const redisbloom::Chain<L>& chain) noexcept {
 }
 std::uint64_t tables(const CuckooChain& chain) noexcept { return chain.filters().size(); }
 std::uint64_t tables(const WindowFilter&) noexcept { return 1; }
+std::uint64_t tables(const GrowingFilter&) noexcept { return 1; }
 std::uint64_t tables(const ValkeyFilter& filter) noexcept { return filter.links().size(); }
 template <class L, class Move>
 void move_list(redisbloom::Chain<L>& chain, Move move) noexcept {
@@ -161,6 +181,8 @@ void move_list(redisbloom::Chain<L>& chain, Move move) noexcept {
 }
 template <class Move>
 void move_list(WindowFilter&, Move) noexcept {}
+template <class Move>
+void move_list(GrowingFilter&, Move) noexcept {}
 template <class Move>
 void move_list(ValkeyFilter& filter, Move move) noexcept {
   filter.move_links(move);
@@ -306,7 +328,7 @@ bool create(Context* context) noexcept {
 
 bool create_types(Context* context) noexcept {
   return create<BloomChain>(context) && create<CuckooChain>(context) && create<LineChain>(context) &&
-         create<WindowFilter>(context) && create<ValkeyFilter>(context);
+         create<WindowFilter>(context) && create<GrowingFilter>(context) && create<ValkeyFilter>(context);
 }
 
 }  // namespace perhaps::redis

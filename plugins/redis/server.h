@@ -70,7 +70,10 @@ struct Totals {
     add(items, now.items - before.items);
     add(capacity, now.capacity - before.capacity);
     add(rate, now.rate - before.rate);
-    if (before.filters != 0 && now.filters > before.filters) add(growths, now.filters - before.filters);
+    if (before.filters == 0) return;
+    if (now.filters > before.filters) add(growths, now.filters - before.filters);
+    // In place, as the growing filter does.
+    if (now.filters == before.filters && now.capacity > before.capacity) add(growths, 1);
   }
 };
 

@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "redis/growing.h"
 #include "redis/server.h"
 #include "redis/valkey_bloom.h"
 #include "redis/window.h"
@@ -17,6 +18,7 @@ std::uint64_t size_of(const redisbloom::Chain<L>& chain) noexcept {
   return 32 + 64 * chain.links().size() + chain.table_bytes();
 }
 inline std::uint64_t size_of(const WindowFilter& filter) noexcept { return sizeof filter + filter.table_bytes(); }
+inline std::uint64_t size_of(const GrowingFilter& filter) noexcept { return sizeof filter + filter.table_bytes(); }
 inline std::uint64_t size_of(const ValkeyFilter& filter) noexcept { return filter.size(); }
 inline std::uint64_t size_of(const redisbloom::CuckooChain& chain) noexcept {
   return 40 + 16 * chain.filters().size() + chain.table_bytes();
@@ -27,6 +29,9 @@ Share share_of(const redisbloom::Chain<L>& chain) noexcept {
 }
 inline Share share_of(const WindowFilter& filter) noexcept {
   return {size_of(filter), 1, filter.items(), filter.capacity};
+}
+inline Share share_of(const GrowingFilter& filter) noexcept {
+  return {size_of(filter), 1, filter.items(), filter.shape.capacity()};
 }
 inline Share share_of(const ValkeyFilter& filter) noexcept {
   return {size_of(filter), filter.links().size(), filter.items(), filter.capacity()};
@@ -51,6 +56,7 @@ double rate_of(const redisbloom::Chain<L>& chain) noexcept {
   return 1 - none;
 }
 inline double rate_of(const WindowFilter& filter) { return filter.fpr(); }
+inline double rate_of(const GrowingFilter& filter) { return filter.shape.fpr(static_cast<double>(filter.items())); }
 inline double rate_of(const ValkeyFilter& filter) noexcept {
   double none = 1;
   for (const ValkeyFilter::Link& link : filter.links()) none *= 1 - link.rate();
@@ -73,6 +79,9 @@ inline std::uint64_t fill_step(const WindowFilter& filter) noexcept {
   const std::uint64_t expected = filter.capacity / WindowShape::kWindow / 64;
   return 65 * filter.generation() + filter.inserted() / std::max<std::uint64_t>(1, expected);
 }
+inline std::uint64_t fill_step(const GrowingFilter& filter) noexcept {
+  return filter.items() / std::max<std::uint64_t>(1, filter.shape.capacity() / 64);
+}
 inline std::uint64_t fill_step(const ValkeyFilter& filter) noexcept {
   const ValkeyFilter::Link& newest = filter.newest();
   return 65 * filter.links().size() + newest.items / std::max<std::uint64_t>(1, newest.capacity / 64);
@@ -88,11 +97,13 @@ Need tables_of(const redisbloom::Chain<L>& chain) noexcept {
   for (const L& link : chain.links()) need.add(link.bytes());
   return need;
 }
-inline Need tables_of(const WindowFilter& filter) noexcept {
+inline Need table_of(std::uint64_t bytes) noexcept {
   Need need;
-  need.add(filter.table_bytes());
+  need.add(bytes);
   return need;
 }
+inline Need tables_of(const WindowFilter& filter) noexcept { return table_of(filter.table_bytes()); }
+inline Need tables_of(const GrowingFilter& filter) noexcept { return table_of(filter.table_bytes()); }
 inline Need tables_of(const ValkeyFilter& filter) noexcept {
   Need need;
   for (const ValkeyFilter::Link& link : filter.links()) need.add(link.block_bytes());
@@ -151,6 +162,7 @@ using Owned = std::unique_ptr<V, Destroy>;
 using Bloom = Value<redisbloom::BloomChain>;
 using Line = Value<redisbloom::LineChain>;
 using Window = Value<WindowFilter>;
+using Growing = Value<GrowingFilter>;
 using Valkey = Value<ValkeyFilter>;
 using Cuckoo = Value<redisbloom::CuckooChain>;
 

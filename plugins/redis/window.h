@@ -33,7 +33,7 @@ class WindowFilter {
 
   // With the shape that is set; false: no memory. The second takes over a table of shape.bytes() bytes.
   bool make_table() noexcept { return (table_ = memory_->take(shape.bytes())) != nullptr; }
-  void take_table(std::byte* table) noexcept { table_ = table; }
+  bool take_table(std::byte* table) noexcept { return (table_ = table) != nullptr; }
   bool copy_to(WindowFilter& empty) const noexcept {
     empty.shape = shape;
     empty.capacity = capacity;

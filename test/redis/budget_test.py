@@ -57,6 +57,14 @@ FLOODS = {
     "bf.reserve, small": lambda client: [("BF.RESERVE", f"k{i}", "0.01", 50_000) for i in range(1500)],
     "bf.reserve line": one_by_one("BF.RESERVE", "k#", "0.01", 600_000, "LAYOUT", "LINE"),
     "bf.reserve window": one_by_one("BF.RESERVE", "k#", "0.01", 300_000, "WINDOW", 300_000),
+    "bf.reserve growing": one_by_one("BF.RESERVE", "k#", "0.01", 500_000, "LAYOUT", "GROWING"),
+    "bf.madd, a growing filter": lambda client: [  # 7 bytes per item, in what a large string leaves
+        client("SETRANGE", "large", 27 * MIB, "x"), client("BF.RESERVE", "k", "1e-12", 1000, "LAYOUT", "GROWING")] and [
+        ("BF.MADD", "k", *range(i, i + 2500)) for i in range(0, 500_000, 2500)],
+    "bf.merge growing": lambda client: [client("BF.RESERVE", "source", "0.01", 500_000, "LAYOUT", "GROWING")] and
+    one_by_one("BF.MERGE", "k#", 1, "source")(client),
+    "bf.loadchunk growing": lambda client: [("BF.LOADCHUNK", f"k{i}", 1, header) for header in [
+        header_of(client, "0.01", 500_000, "LAYOUT", "GROWING")] for i in range(120)],
     "bf.insert": one_by_one("BF.INSERT", "k#", "CAPACITY", 700_000, "ITEMS", "x"),
     "bf.insert, growing": lambda client: [
         ("BF.INSERT", "k", "CAPACITY", 2, "EXPANSION", 10_000, "ITEMS", *range(i, i + 2500))
@@ -169,7 +177,8 @@ def test_a_header_is_summed_before_it_is_believed():
         before = int(client("INFO", "memory").split(b"used_memory_peak:")[1].split()[0])
         for command, header in (("CF.LOADCHUNK", cuckoo_header(1500, MIB)), ("CF.LOADCHUNK", cuckoo_header(65535, MIB)),
                                 ("BF.LOADCHUNK", bloom_header(1000, MIB)),
-                                ("BF.LOADCHUNK", line_header(client, 1000))):
+                                ("BF.LOADCHUNK", line_header(client, 1000)),
+                                ("BF.LOADCHUNK", struct.pack("<8sQQd", b"perhapsG", 0, 400, 0.01))):
             assert client(command, "k", 1, header) == Error(OVER_LIMIT), (command, header[:38])
             assert client("EXISTS", "k") == 0
         peak = int(client("INFO", "memory").split(b"used_memory_peak:")[1].split()[0])
@@ -196,8 +205,9 @@ def test_a_full_cache_makes_and_grows_filters():
             # Filters that are grown in the full cache take every item, whatever else is evicted for them.
             client("BF.RESERVE", "grows", "0.01", 1000)
             client("CF.RESERVE", "grows too", 1000, "EXPANSION", 2)
+            client("BF.RESERVE", "in place", "0.01", 1000, "LAYOUT", "GROWING")
             for first in range(0, 200_000, 10_000):
-                for command, key in (("BF.INSERT", "grows"), ("CF.INSERT", "grows too")):
+                for command, key in (("BF.INSERT", "grows"), ("CF.INSERT", "grows too"), ("BF.INSERT", "in place")):
                     replies = client(command, key, "ITEMS", *range(first, first + 10_000))
                     assert not any(isinstance(r, Error) or r == -1 for r in replies), (policy, command, first)
             assert client("BF.RESERVE", "too large", "0.01", 40_000_000) == Error(OVER_LIMIT)
@@ -243,6 +253,7 @@ def test_an_empty_filter_takes_no_pages():
         for command in (("BF.RESERVE", "bloom", "0.01", 200_000_000),
                         ("BF.RESERVE", "line", "0.01", 200_000_000, "LAYOUT", "LINE"),
                         ("BF.RESERVE", "window", "0.01", 50_000_000, "WINDOW", 50_000_000),
+                        ("BF.RESERVE", "growing", "0.01", 100_000_000, "LAYOUT", "GROWING"),
                         ("CF.RESERVE", "cuckoo", 200_000_000)):
             assert client(*command) == "OK", command
         replies = client("BF.MADD", "grows", *range(30_000, 41_000))

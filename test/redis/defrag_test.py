@@ -6,22 +6,23 @@ import harness
 from harness import Error, Server, wait_for
 
 KINDS = (("BF.RESERVE", "0.01", "600"), ("BF.RESERVE", "0.01", "600", "LAYOUT", "LINE"),
-         ("BF.RESERVE", "0.01", "600", "WINDOW", "600"), ("CF.RESERVE", "600"))
+         ("BF.RESERVE", "0.01", "600", "WINDOW", "600"), ("CF.RESERVE", "600"),
+         ("BF.RESERVE", "0.01", "2000", "LAYOUT", "GROWING"))
 
 
 def test_defrag():
     with Server() as server:
         client = server.client()
         for i in range(8000):
-            command, *words = KINDS[i % 4]
+            command, *words = KINDS[i % 5]
             client.socket.sendall(client.pack([command, f"k{i}", *words]))
-            add = ("CF.INSERT", f"k{i}", "ITEMS") if i % 4 == 3 else ("BF.MADD", f"k{i}")
+            add = ("CF.INSERT", f"k{i}", "ITEMS") if i % 5 == 3 else ("BF.MADD", f"k{i}")
             client.socket.sendall(client.pack([*add, *range(20)]))
             client.read(), client.read()
         client("BF.RESERVE", "grown", "0.01", "10")
         client("BF.MADD", "grown", *range(3000))
-        kept = [i for i in range(8000) if i // 4 % 4 == 0]
-        client("DEL", *[f"k{i}" for i in range(8000) if i // 4 % 4 != 0])
+        kept = [i for i in range(8000) if i // 5 % 4 == 0]
+        client("DEL", *[f"k{i}" for i in range(8000) if i // 5 % 4 != 0])
         before = [client("DEBUG", "DIGEST-VALUE", f"k{i}") for i in kept]
         for name, value in (("active-defrag-ignore-bytes", "1"), ("active-defrag-threshold-lower", "1"),
                             ("active-defrag-cycle-min", "60"), ("active-defrag-cycle-max", "75"),
@@ -33,11 +34,11 @@ def test_defrag():
             text = client("INFO", "bf_" + section).decode()
             return int(text.split(f"bf_{section}_defrag_moved:")[1].split()[0])
 
-        for section in ("bloom", "line", "window", "cuckoo"):
+        for section in ("bloom", "line", "window", "cuckoo", "growing"):
             assert wait_for(lambda: moved(section) > 100, 60), section
         assert [client("DEBUG", "DIGEST-VALUE", f"k{i}") for i in kept] == before
         for i in kept[:200]:
-            assert all(client("CF.MEXISTS" if i % 4 == 3 else "BF.MEXISTS", f"k{i}", *range(20)))
+            assert all(client("CF.MEXISTS" if i % 5 == 3 else "BF.MEXISTS", f"k{i}", *range(20)))
         assert all(client("BF.MEXISTS", "grown", *range(3000)))
 
 

@@ -74,12 +74,17 @@ class Attack:
         self.client("BF.MADD", "line", *range(300))
         self.client("BF.RESERVE", "window", "0.01", "100", "WINDOW", "100", "SECONDS")
         self.client("BF.MADD", "window", *range(300))
+        self.client("BF.RESERVE", "growing", "0.01", "100", "LAYOUT", "GROWING")
+        self.client("BF.MADD", "growing", *range(3000))
+        self.client("BF.RESERVE", "growing-empty", "0.01", "100", "LAYOUT", "GROWING")
         link = struct.pack("<BQI", 1, 120, 7) + bytes(32) + self.random.randbytes(120)
         self.loads = struct.pack("<BIddBQQ", 1, 2, 0.01, 0.5, 1, 1, len(link)) + link + struct.pack("<qq", 9, 100)
         assert self.client("BF.LOAD", "valkey", self.loads) == "OK"
-        self.dumps = [self.client("DUMP", k) for k in ("bf", "cf", "line", "window", "valkey")]
+        self.dumps = [self.client("DUMP", k) for k in ("bf", "cf", "line", "window", "growing", "valkey")]
         self.headers = [self.client("BF.SCANDUMP", "bf", 0)[1], self.client("CF.SCANDUMP", "cf", 0)[1],
-                        self.client("BF.SCANDUMP", "line", 0)[1], self.client("BF.SCANDUMP", "window", 0)[1]]
+                        self.client("BF.SCANDUMP", "line", 0)[1], self.client("BF.SCANDUMP", "window", 0)[1],
+                        self.client("BF.SCANDUMP", "growing", 0)[1]]
+        self.iterator, self.table = self.client("BF.SCANDUMP", "growing", 1)
 
     def any_number(self):
         r = self.random
@@ -139,8 +144,8 @@ class Attack:
         r = self.random
         return r.choice([b"", b"x", b"0", b"1", b"-1", b"1e-12", b"nan", b"inf", b"1e308", b"ITEMS", b"NOCREATE",
                          b"CAPACITY", b"ERROR", b"EXPANSION", b"NONSCALING", b"VALIDATESCALETO", b"BUCKETSIZE",
-                         b"MAXITERATIONS", b"WINDOW", b"SECONDS", b"LAYOUT", b"LINE", b"bf", b"cf", b"new", b"text",
-                         str(self.any_number()).encode(), r.randbytes(r.randrange(40)),
+                         b"MAXITERATIONS", b"WINDOW", b"SECONDS", b"LAYOUT", b"LINE", b"GROWING", b"bf", b"cf", b"new",
+                         b"text", str(self.any_number()).encode(), r.randbytes(r.randrange(40)),
                          self.mangled(self.loads), *self.headers])
 
     def command(self):
@@ -148,7 +153,7 @@ class Attack:
         name = r.choice("""BF.ADD BF.MADD BF.CARD BF.DEBUG BF.EXISTS BF.MEXISTS BF.INFO BF.INSERT BF.LOAD BF.LOADCHUNK
             BF.MERGE BF.RESERVE BF.SCANDUMP BF.ADVANCE CF.ADD CF.ADDNX CF.COMPACT CF.COUNT CF.DEBUG CF.DEL CF.EXISTS
             CF.MEXISTS CF.INFO CF.INSERT CF.INSERTNX CF.LOADCHUNK CF.RESERVE CF.SCANDUMP""".split())
-        key = r.choice(["bf", "cf", "line", "window", "valkey", "new", "text", "none"])
+        key = r.choice(["bf", "cf", "line", "window", "growing", "valkey", "new", "text", "none"])
         return (name, key, *[self.any_word() for _ in range(r.randrange(6))])
 
     def step(self):
@@ -157,10 +162,14 @@ class Attack:
         if what < 2:
             return ("RESTORE", "new", 0, r.choice([self.bloom_value, self.cuckoo_value])(), "REPLACE")
         if what < 4:
-            family = r.randrange(4)
+            family = r.randrange(5)
             return ("RESTORE", "new", 0, sealed(self.mangled(self.dumps[family][:-10])), "REPLACE")
         if what < 6:
-            family = r.randrange(4)
+            if r.random() < 0.2:
+                table = self.mangled(self.table)
+                size = len(self.table)
+                return ("BF.LOADCHUNK", "growing", self.iterator, table.ljust(size, b"\xff")[:size])
+            family = r.randrange(5)
             return ("CF.LOADCHUNK" if family == 1 else "BF.LOADCHUNK", "fresh", 1, self.mangled(self.headers[family]))
         return self.command()
 
@@ -183,14 +192,20 @@ def test_hostile():
                 kind = (command[0], isinstance(answer, Error))
                 kinds[kind] = kinds.get(kind, 0) + 1
             # Whatever came in answers, and can be saved and copied; a fresh start for all but the two.
-            for key, value in (("new", "x"), ("fresh", "x")):
+            for key, value in (("new", "x"), ("fresh", "x"), ("growing", "x")):
                 for family in ("BF", "CF"):
                     attack.client(f"{family}.MEXISTS", key, value, "y")
                     attack.client(f"{family}.INFO", key)
                 attack.client("COPY", key, key + "2", "REPLACE")
-                attack.client("DUMP", key)
+                dump = attack.client("DUMP", key)
+                # What is there was accepted, so it can be loaded again.
+                assert dump is None or attack.client("RESTORE", key + "3", 0, dump, "REPLACE") == "OK", (key, batch)
                 attack.client("DEBUG", "DIGEST-VALUE", key)
-            attack.client("DEL", "new", "fresh", "new2", "fresh2", "none")
+            attack.client("DEL", "new", "fresh", "new2", "fresh2", "growing2", "new3", "fresh3", "growing3", "none")
+            attack.client("BF.MADD", "growing", *range(done, done + 40))
+            attack.client("BF.MERGE", "growing-merged", 2, "growing", "growing-empty")
+            attack.client("RESTORE", "growing", 0, attack.dumps[4], "REPLACE")
+            attack.client("DEL", "growing-merged")
             attack.client("SET", "text", "x")
             if attack.client("EXISTS", "bf", "cf") != 2 or attack.client("MEMORY", "USAGE", "bf") > 1 << 20 \
                     or attack.client("MEMORY", "USAGE", "cf") > 1 << 20:
@@ -266,6 +281,38 @@ def test_each_defect():
         window = sealed(type_id("perhapsWF", 4) + text(b"perhapsW" + b"\0" * 56) + text(b"\0" * 64) + b"\0")
         assert client("RESTORE", "k", 0, window) == bad
         assert "perhapsWF: encoding 4: written by a version before 0.2" in server.log()
+
+        def growing(encoding=1, magic=b"perhapsG", first=0, step=20, rate=0.01, waiting=0, cut=None, table=None):
+            if table is None:
+                client("BF.LOADCHUNK", "k", 1, struct.pack("<8sQQd", b"perhapsG", 0, 20, 0.01))
+                table = client("BF.SCANDUMP", "k", 1)[1]
+                client("DEL", "k")
+                table = table[:16] + struct.pack("<Q", waiting) + table[24:cut]
+            header = struct.pack("<8sQQd", magic, first, step, rate)
+            return sealed(type_id("perhapsGF", encoding) + text(header) + text(table) + b"\0")
+
+        assert client("RESTORE", "k", 0, growing()) == "OK" and client("TYPE", "k") == "perhapsGF"
+        assert client("RESTORE", "k", 0, growing(waiting=1), "REPLACE") == "OK"
+        assert client("BF.ADD", "k", "x") in (0, 1)
+        # A head comes whole, and says no more than there is; behind it, anything goes.
+        iterator, table = client("BF.SCANDUMP", "k", 1)
+        for chunk in (table[:16] + struct.pack("<Q", 2) + table[24:], table[:16] + b"\xff" * 8 + table[24:]):
+            assert client("BF.LOADCHUNK", "k", iterator, chunk) == Error("ERR received bad data")
+        assert client("BF.LOADCHUNK", "k", 1 + 63, table[:63]) == Error("ERR received bad data")
+        assert client("BF.LOADCHUNK", "k", 1 + 8 + 64, table[8:72]) == Error("ERR received bad data")
+        assert client("BF.LOADCHUNK", "k", 1 + len(table), b"\xff" * (len(table) - 64)) == "OK"
+        assert client("BF.MADD", "k", *range(100)) and client("BF.MERGE", "k2", 2, "k", "k") != "OK"
+        client("DEL", "k")
+        for defect in (dict(encoding=0), dict(encoding=2), dict(magic=b"perhapsX"), dict(first=22), dict(first=2**63),
+                       dict(step=19), dict(step=21), dict(step=704), dict(step=2**63), dict(rate=0.0), dict(rate=1.0),
+                       dict(rate=float("nan")), dict(rate=1e-13), dict(waiting=2), dict(waiting=2**64 - 1),
+                       dict(cut=-1), dict(cut=40), dict(table=b""), dict(table=b"\0" * 8)):
+            assert client("RESTORE", "k", 0, growing(**defect)) == bad, defect
+            assert client("EXISTS", "k") == 0
+        for header in (struct.pack("<8sQQd", b"perhapsG", 0, 650, 0.01), struct.pack("<8sQQd", b"perhapsG", 9, 3, 0.01),
+                       struct.pack("<8sQQd", b"perhapsG", 0, 3, 0.01)[:-1]):
+            assert isinstance(client("BF.LOADCHUNK", "k", 1, header), Error)
+        assert client("EXISTS", "k") == 0
         numbers = struct.pack("<QQQddIQB", 64, 512, 0, 0.005, 51.2, 8, 10, 0)
         for header in (struct.pack("<QIII", 0, 1, 16, 2) + numbers, struct.pack("<QIII", 0, 1, 24, 2) + numbers,
                        b"perhapsW" + b"\0" * 56):

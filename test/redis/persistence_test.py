@@ -12,7 +12,7 @@ from harness import Error, Server, wait_for
 from hostile_test import crc64, type_id
 
 KEYS = ("bf", "bf-fixed", "bf-empty", "bf-merged", "cf", "cf-grown", "cf-deleted", "cf-empty", "cf-full", "line",
-        "line-fixed", "window", "window-by-time")
+        "line-fixed", "window", "window-by-time", "growing", "growing-empty", "growing-merged")
 
 
 def fill(client, items=2000):
@@ -30,6 +30,13 @@ def fill(client, items=2000):
     client("BF.MADD", "window", *range(items))
     client("BF.RESERVE", "window-by-time", "0.01", "3000", "WINDOW", "1000", "SECONDS")
     client("BF.MADD", "window-by-time", *range(items))
+    client("BF.RESERVE", "growing", "0.01", "50", "LAYOUT", "GROWING")
+    client("BF.RESERVE", "growing-empty", "1e-9", "70000", "LAYOUT", "GROWING")
+    client("BF.MADD", "growing", *range(items))
+    client("BF.MADD", "growing", *range(30_000, 60_000))
+    client("BF.RESERVE", "growing-merged", "0.001", "50", "LAYOUT", "GROWING")
+    client("BF.MADD", "growing-merged", *range(items))
+    client("BF.MERGE", "growing-merged", 1, "growing")
     client("CF.RESERVE", "cf-empty", 1000, "BUCKETSIZE", 3, "MAXITERATIONS", 9, "EXPANSION", 2)
     client("CF.ADD", "cf", "x")
     client("CF.RESERVE", "cf-grown", 100, "EXPANSION", 2)
@@ -71,6 +78,7 @@ def test_dump_and_restore():
         # And they go on alike.
         for c in (client, elsewhere):
             c("BF.MADD", "bf", *range(5000, 6000))
+            c("BF.MADD", "growing", *range(5000, 15_000))
             c("CF.INSERT", "cf-grown", "ITEMS", *range(5000, 6000))
             c.many([("CF.DEL", "cf-grown", i) for i in range(0, 2000, 2)])
         assert digests(elsewhere) == digests(client)
@@ -94,6 +102,7 @@ def test_log():
             assert client("DEBUG", "LOADAOF") == "OK"
             assert digests(client) == before, "the log rewritten, RDB in front: " + preamble
             client("BF.MADD", "bf", "after", "the", "rewrite")
+            client("BF.MADD", "growing", *range(5000, 15_000))
             client("CF.ADD", "cf", "after")
             before = digests(client)
             client.close()

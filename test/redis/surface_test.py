@@ -633,7 +633,8 @@ def test_command_docs():
             "bf.insert": ["key", "capacity", "error", "expansion", "nocreate", "nonscaling", ["nonscaling", "scale_to"],
                           "items", "item"],
             "bf.reserve": ["key", "error_rate", "capacity", "expansion", "nonscaling",
-                           ["nonscaling", "layout", ["layout", "line"], "window", ["window", "seconds"]]],
+                           ["nonscaling", "layout", ["layout", "line"], "layout", ["layout", "growing"], "window",
+                            ["window", "seconds"]]],
             "cf.insertnx": ["key", "capacity", "nocreate", "items", "item"],
             "cf.reserve": ["key", "capacity", "bucketsize", "maxiterations", "expansion"],
         }
@@ -666,10 +667,19 @@ def test_metrics():
         client("BF.MADD", "l", *range(1000))
         client("BF.RESERVE", "w", "0.01", 1000, "WINDOW", 1000)
         client("BF.MADD", "w", *range(1000))
+        client("BF.RESERVE", "g", "0.01", 1000, "LAYOUT", "GROWING")
+        client.many([("BF.ADD", "g", i) for i in range(1000)])
+        grown = info()["bf_growing_growths"]
+        assert 60 < grown < 90, grown  # 16 for each doubling, from 31 items on
+        client("DEL", "g")
+        client("BF.RESERVE", "g", "0.01", 2000, "LAYOUT", "GROWING")
+        client("BF.MADD", "g", *range(1500))
+        assert info()["bf_growing_growths"] == grown
         client("CF.RESERVE", "c", 1000)
         client("CF.INSERT", "c", "ITEMS", *range(1500))
         found = info()
-        for kind, key in (("bloom", "b"), ("line", "l"), ("window", "w"), ("cuckoo", "c")):
+        found["bf_growing_growths"] -= grown
+        for kind, key in (("bloom", "b"), ("line", "l"), ("window", "w"), ("growing", "g"), ("cuckoo", "c")):
             family = "CF" if kind == "cuckoo" else "BF"
             assert found[f"bf_{kind}_objects"] == 1 and found[f"bf_{kind}_items"] > 990, (kind, found)
             values = client(f"{family}.INFO", key)
@@ -719,7 +729,7 @@ def test_documented_names():
         rows = page("redis-operators.md").split("## Metrics")[1].split("## Blocking")[0].split("\n| ")[2:]
         fields = {name for row in rows for name in row.split(" |")[0].split(", ")}
         metrics = {field.replace("*kind*", kind) for field in fields
-                   for kind in ("bloom", "cuckoo", "line", "window", "valkey")}
+                   for kind in ("bloom", "cuckoo", "line", "window", "growing", "valkey")}
         found = {line.split(":")[0] for line in client("INFO", "bf").decode().split("\r\n") if ":" in line}
         assert metrics == found, metrics ^ found
 
