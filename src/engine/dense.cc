@@ -211,4 +211,22 @@ bool DenseGroups::valid(Bytes filter) noexcept {
          slots_before(*parts, parts->groups) * parts->density / 128 == parts->column_bytes;
 }
 
+DenseGroups::Summary DenseGroups::summary(Bytes filter) noexcept {
+  const Parts parts = *Parts::of(filter);
+  Summary all{0, 0};
+  for (std::uint64_t group = 0; group < parts.groups; ++group) {
+    const auto slots = std::to_integer<std::uint64_t>(parts.slots[group]);
+    if (slots == 0) {
+      all.fpr += parts.seeds[group] == std::byte{kNoSolution} ? 1 : 0;
+      continue;
+    }
+    const std::uint64_t bytes =
+        (all.keys + slots) * parts.density / 128 - all.keys * parts.density / 128 + Dense::kHeadBytes;
+    all.fpr += Dense::Shape::of(slots, bytes).fpr();
+    all.keys += slots;
+  }
+  all.fpr /= static_cast<double>(parts.groups);
+  return all;
+}
+
 }  // namespace perhaps

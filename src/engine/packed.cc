@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "any/family.h"
+#include "perhaps/any_filter.h"
 #include "perhaps/engine/dense.h"
 
 namespace perhaps {
@@ -155,8 +156,33 @@ struct PackedView::Forms {
   static bool groups(const PackedView& self, std::uint64_t digest) noexcept {
     return DenseGroups::may_contain(self.bytes_, spread(digest));
   }
-  template <bool (*one)(const PackedView&, std::uint64_t) noexcept>
-  static constexpr Form kSmall = {one, each<one>, prefetch_begin};
+  static void describe_every(const PackedView&, Description& d) {
+    d.family = "every";
+    d.fpr = 1;
+  }
+  static void describe_none(const PackedView&, Description& d) { d.family = "none"; }
+  static void describe_dense(const PackedView& self, Description& d) {
+    const std::size_t slots = std::to_integer<std::size_t>(self.bytes_.back()) - Dense::kTag;
+    const auto shape = Dense::Shape::of(slots, self.bytes_.size());
+    d.family = name_of(Kind::dense);
+    d.keys = slots;
+    d.probes = shape.columns + (shape.extra != 0 ? 1 : 0);
+    d.fill = 1;
+    d.fpr = shape.fpr();
+  }
+  static void describe_groups(const PackedView& self, Description& d) {
+    const auto summary = DenseGroups::summary(self.bytes_);
+    d.family = name_of(Kind::dense);
+    d.keys = summary.keys;
+    d.fill = 1;
+    d.fpr = summary.fpr;
+  }
+  template <bool (*one)(const PackedView&, std::uint64_t) noexcept, void (*describe)(const PackedView&, Description&)>
+  static constexpr Form kSmall = {one, each<one>, prefetch_begin, describe};
+  static constexpr Form kEveryForm = kSmall<every, describe_every>;
+  static constexpr Form kNoneForm = kSmall<none, describe_none>;
+  static constexpr Form kDenseForm = kSmall<dense, describe_dense>;
+  static constexpr Form kGroupsForm = kSmall<groups, describe_groups>;
 
   template <class L>
   static typename L::Shape shape_of(const PackedView& self) noexcept {
@@ -182,16 +208,29 @@ struct PackedView::Forms {
     L::prefetch(shape_of<L>(self), self.bytes_.data(), spread(digest));
   }
   template <class L>
-  static constexpr Form kFamily = {one<L>, many<L>, prefetch<L>};
+  static void describe(const PackedView& self, Description& d) {
+    const auto shape = shape_of<L>(self);
+    // A static filter has one rate, however many keys it has; how many is not written down.
+    const Condition now = condition_now<L>(shape, self.bytes_, {.capacity = 1});
+    d.family = L::family;
+    d.keys_estimated = StaticLayout<L> ? 0 : now.keys;
+    d.bits = bits_of(shape);
+    d.probes = probes_of(shape);
+    d.fill = now.fill;
+    d.fpr = now.fpr;
+    d.more = shape.facts();
+  }
+  template <class L>
+  static constexpr Form kFamily = {one<L>, many<L>, prefetch<L>, describe<L>};
 };
 
 PackedView PackedView::over(Bytes packed) noexcept {
   const std::byte tag = packed.empty() ? kEvery : packed.back();
-  if (packed.size() >= Dense::kHeadBytes && Dense::ends_in(tag)) return {packed, Forms::kSmall<Forms::dense>};
-  const PackedView every(packed, Forms::kSmall<Forms::every>);
-  if (tag == kNone) return {packed, Forms::kSmall<Forms::none>};
+  if (packed.size() >= Dense::kHeadBytes && Dense::ends_in(tag)) return {packed, Forms::kDenseForm};
+  const PackedView every(packed, Forms::kEveryForm);
+  if (tag == kNone) return {packed, Forms::kNoneForm};
   if (tag == kGroups) {
-    return DenseGroups::valid(packed) ? PackedView(packed, Forms::kSmall<Forms::groups>) : every;
+    return DenseGroups::valid(packed) ? PackedView(packed, Forms::kGroupsForm) : every;
   }
   if (packed.size() < 2) return every;
   const auto size = std::to_integer<std::size_t>(packed[packed.size() - 2]);
@@ -225,6 +264,15 @@ bool packed_may_contain(Bytes packed, std::uint64_t digest) noexcept {
   return PackedView::over(packed).may_contain(digest);
 }
 
-bool PackedView::usable() const noexcept { return form_ != &Forms::kSmall<Forms::every>; }
+bool PackedView::usable() const noexcept { return form_ != &Forms::kEveryForm; }
+
+Description PackedView::describe() const {
+  Description d;
+  d.hash = name_of(AnyHasher(Hash()));
+  d.bytes = bytes_.size();
+  d.bits = 8 * d.bytes;
+  form_->describe(*this, d);
+  return d;
+}
 
 }  // namespace perhaps

@@ -204,6 +204,13 @@ struct DenseGroups {
   }
   // Whether the heads fit the bytes; reads every head.
   PERHAPS_API static bool valid(Bytes filter) noexcept;
+  // What a valid filter holds, and the rate to expect of it.
+  struct Summary {
+    std::uint64_t keys;
+    double fpr;
+  };
+  // REQUIRES: valid(filter)
+  PERHAPS_API static Summary summary(Bytes filter) noexcept;
 
  private:
   static constexpr std::uint8_t kNoSolution = 255;

@@ -23,6 +23,8 @@
 
 namespace perhaps {
 
+struct Description;
+
 // Kind::dense, which is the smallest for few keys: dense up to some 2800 and a ribbon beyond. Or any family that packs
 // (family.h).
 PERHAPS_API bool can_pack(Kind kind) noexcept;
@@ -50,6 +52,9 @@ class PackedView {
   void prefetch(std::uint64_t digest) const noexcept { form_->prefetch(*this, digest); }
   // False: it answers *perhaps* to every key, because it was damaged or could not be built.
   PERHAPS_API bool usable() const noexcept;
+  // What the bytes are (any_filter.h): the family, "none" for no keys, "every" if it is not usable. Dense filters know
+  // how many distinct keys they hold; of the others, those that count or set bits have an estimate.
+  PERHAPS_API Description describe() const;
   std::uint64_t byte_size() const noexcept { return bytes_.size(); }
 
  private:
@@ -58,6 +63,7 @@ class PackedView {
     void (*many)(const PackedView& self, std::span<const std::uint64_t> digests,
                  std::span<std::uint64_t> answers) noexcept;
     void (*prefetch)(const PackedView& self, std::uint64_t digest) noexcept;
+    void (*describe)(const PackedView& self, Description& d);
   };
   struct Forms;
   PackedView(Bytes bytes, const Form& form) noexcept : bytes_(bytes), form_(&form) {}
