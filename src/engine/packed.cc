@@ -46,15 +46,28 @@ std::optional<std::size_t> numbers_of(Bytes bytes, std::array<std::uint64_t, kMa
   return count;
 }
 
+// Distinct or not, sorted or not, as the family needs it; and whether they may be released once they are taken.
+struct Words {
+  std::vector<std::uint64_t>& all;
+  bool last_use;
+};
+
+// Calls use(digests) for runs of them: a copy of all would double the memory.
+template <class Use>
+void in_digests(std::span<const std::uint64_t> words, Use use) {
+  std::array<Digest<Hash>, 512> made;
+  for (std::size_t from = 0; from < words.size(); from += made.size()) {
+    const std::size_t count = std::min(made.size(), words.size() - from);
+    for (std::size_t i = 0; i < count; ++i)
+      made[i] = Digest<Hash>::made_by(Hash(), words[from + i] * detail::unspread_of<Hash>());
+    use(std::span<const Digest<Hash>>(made.data(), count));
+  }
+}
+
 // The table of a family and the numbers of its shape. False: it could not be built.
 template <class L>
-bool build_table(std::span<const std::uint64_t> words, const Request& request, std::vector<std::byte>& out,
+bool build_table(const Words& words, const Request& request, std::vector<std::byte>& out,
                  std::vector<std::uint64_t>& numbers) {
-  std::vector<Digest<Hash>> made;
-  made.reserve(words.size());
-  for (const std::uint64_t word : words) {
-    made.push_back(Digest<Hash>::made_by(Hash(), word * detail::unspread_of<Hash>()));
-  }
   const auto keep = [&](const auto& filter) {
     const Bytes table = filter.bytes();
     out.assign(table.begin(), table.end());
@@ -62,24 +75,33 @@ bool build_table(std::span<const std::uint64_t> words, const Request& request, s
     return true;
   };
   if constexpr (StaticLayout<L>) {
-    const auto filter = StaticFilter<L, Hash>::build(made, request);
+    // It counts the distinct ones itself.
+    StaticBuilder<L, Hash> builder({.bits_per_key = request.bits_per_key});
+    auto lane = builder.lane();
+    in_digests(words.all, [&](auto some) { lane.insert(some); });
+    if (words.last_use) std::vector<std::uint64_t>().swap(words.all);
+    const auto filter = builder.finish();
     return filter && keep(*filter);
   } else {
     Request roomy = request;
     for (int tries = 0; tries < 8; ++tries, roomy.bits_per_key *= 1.1) {
       Flat<L, Hash> filter(roomy);
-      if constexpr (FillingLayout<L>) {
-        if (filter.insert(std::span<const Digest<Hash>>(made)) != made.size()) continue;
-      } else {
-        filter.insert(std::span<const Digest<Hash>>(made));
-      }
-      return keep(filter);
+      std::size_t inserted = 0;
+      in_digests(words.all, [&](auto some) {
+        if constexpr (FillingLayout<L>) {
+          inserted += filter.insert(some);
+        } else {
+          filter.insert(some);
+          inserted += some.size();
+        }
+      });
+      if (inserted == words.all.size()) return keep(filter);
     }
     return false;
   }
 }
 
-std::vector<std::byte> pack_as(Kind kind, std::span<const std::uint64_t> words, const Request& request) {
+std::vector<std::byte> pack_as(Kind kind, const Words& words, const Request& request) {
   std::vector<std::byte> out;
   std::vector<std::uint64_t> numbers;
   std::byte tag = kEvery;
@@ -96,17 +118,26 @@ std::vector<std::byte> pack_as(Kind kind, std::span<const std::uint64_t> words, 
   return out;
 }
 
-std::vector<std::byte> pack_dense(std::span<const std::uint64_t> words, const Request& request) {
-  const double wanted = request.bits_per_key * static_cast<double>(words.size()) / 8;
-  const auto bytes = static_cast<std::size_t>(std::max(wanted + 0.5, 3.0));
-  std::vector<std::byte> out;
-  if (words.size() <= Dense::kMaxKeys) {
-    out.resize(std::min<std::size_t>(bytes, 4 * words.size() + Dense::kHeadBytes));
-    Dense::build(words, out);
-    return out;
+void make_distinct(std::vector<std::uint64_t>& words) {
+  std::sort(words.begin(), words.end());
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+}
+
+std::vector<std::byte> pack_dense(std::vector<std::uint64_t>& words, double bits_per_key) {
+  // So many cannot be in groups, and a ribbon sorts for itself.
+  if (words.size() <= DenseGroups::kMaxGroups * DenseGroups::kMean) {
+    make_distinct(words);
+    const double wanted = bits_per_key * static_cast<double>(words.size()) / 8;
+    const auto bytes = static_cast<std::size_t>(std::max(wanted + 0.5, 3.0));
+    std::vector<std::byte> out;
+    if (words.size() <= Dense::kMaxKeys) {
+      out.resize(std::min<std::size_t>(bytes, 4 * words.size() + Dense::kHeadBytes));
+      Dense::build(words, out);
+      return out;
+    }
+    if (DenseGroups::build(words, bytes, out)) return out;
   }
-  if (DenseGroups::build(words, bytes, out)) return out;
-  return pack_as(Kind::ribbon, words, request);
+  return pack_as(Kind::ribbon, {words, true}, {.bits_per_key = bits_per_key});
 }
 
 }  // namespace
@@ -116,19 +147,28 @@ bool can_pack(Kind kind) noexcept {
   return kind == Kind::dense || (family != nullptr && family->packs);
 }
 
+bool can_pack_few(Kind kind) noexcept {
+  const Family* const family = find_family(kind);
+  return kind == Kind::dense ||
+         (family != nullptr && family->packs && family->sets_bits && !family->erases && !family->forgets);
+}
+
 std::vector<std::byte> pack(Kind kind, std::vector<std::uint64_t> digests, double bits_per_key) {
   assert(can_pack(kind) && bits_per_key > 0);
   std::vector<std::uint64_t> words = std::move(digests);
-  for (std::uint64_t& word : words) word = spread(word);
-  std::sort(words.begin(), words.end());
-  words.erase(std::unique(words.begin(), words.end()), words.end());
   if (words.empty()) return {kNone};
-  const Request request{.keys = words.size(), .bits_per_key = bits_per_key};
-  if (kind != Kind::dense) {
-    auto packed = pack_as(kind, words, request);
+  for (std::uint64_t& word : words) word = spread(word);
+  // Versions of a key follow each other.
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+  const Family* const family = find_family(kind);
+  const bool is_static = family != nullptr && !family->inserts;
+  if (kind != Kind::dense && !(is_static && words.size() <= kFewKeys)) {
+    // Bits do not care for order or copies, and a static family sorts for itself.
+    if (!is_static && !can_pack_few(kind)) make_distinct(words);
+    auto packed = pack_as(kind, {words, false}, {.keys = words.size(), .bits_per_key = bits_per_key});
     if (packed.back() != kEvery) return packed;
   }
-  return pack_dense(words, request);
+  return pack_dense(words, bits_per_key);
 }
 
 // How each form of packed bytes is queried.

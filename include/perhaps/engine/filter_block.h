@@ -94,7 +94,8 @@ struct FilterBlockOptions {
 // add* finish, or in per_block mode (add* next_block)* finish.
 class FilterBlockBuilder {
  public:
-  // REQUIRES: can_pack(options.family), options.bits_per_key > 0, and whole keys or a prefix
+  // REQUIRES: options.bits_per_key > 0, and whole keys or a prefix
+  // Throws std::invalid_argument unless can_pack(options.family) and, in per_block mode, can_pack_few.
   PERHAPS_API explicit FilterBlockBuilder(FilterBlockOptions options);
 
   // In table order. Throws std::bad_alloc, as all of these; the block then answers *perhaps* to everything.
