@@ -6,7 +6,8 @@
 //   10.9 to 11.9   CalculateSpace and EstimatedFpRate at the end
 //
 // It was read off every release from 7.0.1 to 11.8.1 and the head of November 2026 (11.9); 7.8.3, 9.7.4 and 10.5.1 were
-// run. new_filter_policy compares the version of these headers with that of the library it is linked to
+// run. 7.0.1 and 7.0.2 lack FilterPolicy::CompatibilityName, so the plug-in does not compile with them.
+// new_filter_policy compares the version of these headers with that of the library it is linked to
 // (GetRocksVersionAsString) and refuses another one. A RocksDB that was built without RTTI needs -fno-rtti here.
 #pragma once
 #include <rocksdb/filter_policy.h>

@@ -12,8 +12,8 @@ struct Extra {
   std::array<std::uint64_t, 64> rows;
   std::size_t count = 0;
 
-  // The unknowns as a column; those that no equation fixes are 0. Nothing: the equations contradict each other. A branch
-  // for each step would be mispredicted half of the time, so the inner loop has none.
+  // The unknowns as a column; those that no equation fixes are 0. Nothing: the equations contradict each other. A
+  // branch for each step would be mispredicted half of the time, so the inner loop has none.
   std::optional<std::uint64_t> solution(std::uint32_t unknowns) noexcept {
     std::array<std::uint32_t, 64> pivots;
     std::size_t rank = 0;
@@ -45,8 +45,8 @@ struct Square {
   std::array<std::uint64_t, 64> rows;
   std::array<std::uint32_t, 64> right;
 
-  // Makes it triangular: row p has its first coefficient at p. False: it has no solution. The inner loops, in which most
-  // of the time of building goes, have no branches.
+  // Makes it triangular: row p has its first coefficient at p. False: it has no solution. The inner loops, in which
+  // most of the time of building goes, have no branches.
   template <bool kBeside>
   bool eliminate(std::size_t n) noexcept {
     for (std::size_t p = 0; p < n; ++p) {

@@ -43,8 +43,7 @@ Result<std::shared_ptr<const AnyFilter>> open_packed(std::string_view format, By
 
 std::string ignored_policy(std::string_view policy) {
   if (policy == "perhaps.packed")
-    return "ignored: a filter of perhaps 0.1 (perhaps.packed), which later versions do not query; a compaction replaces "
-           "it";
+    return "ignored: a filter of perhaps 0.1 (perhaps.packed), which is no longer queried; compaction replaces it";
   return "ignored: a filter of another policy, " + std::string(policy);
 }
 

@@ -1,5 +1,5 @@
-// The filters that our own plug-ins write into the tables of LevelDB and RocksDB: packed bytes (perhaps/engine/packed.h)
-// of digests made by Hash, under the name of their policy.
+// The filters that our own plug-ins write into the tables of LevelDB and RocksDB: packed bytes of digests made by Hash
+// (perhaps/engine/packed.h), under the name of their policy.
 #pragma once
 #include <memory>
 
