@@ -53,7 +53,10 @@ struct Verified {
   std::string first_missing;
   std::uint64_t absent = 0;   // queried keys that are not in the table
   std::uint64_t perhaps = 0;  // of these, not denied
-  double fpr() const { return absent == 0 ? 0 : static_cast<double>(perhaps) / static_cast<double>(absent); }
+  // Nothing: without a filter there is no rate to measure.
+  std::optional<double> fpr() const {
+    return absent == 0 ? std::nullopt : std::optional(static_cast<double>(perhaps) / static_cast<double>(absent));
+  }
 };
 
 struct Table {
@@ -216,7 +219,8 @@ std::string kind_of(const format::Opened& opened, const Description& d) {
   std::string kind(opened.entries.front().format.empty() ? d.family : opened.entries.front().format);
   if (opened.format == "leveldb-table") {
     const std::string windows = said(d, "windows");
-    return fmt::format("bloom, {} windows", windows.substr(0, windows.find(' ')));
+    return fmt::format("{}, {} windows", opened.entries.front().format.empty() ? d.family : "bloom",
+                       windows.substr(0, windows.find(' ')));
   }
   if (kind.starts_with("rocksdb-")) kind.erase(0, 8);
   return opened.entries.front().name == "filter" ? kind + ", full"
@@ -239,7 +243,7 @@ Table read_table(const std::string& path, const Options& options) {
   table.engine = rocksdb ? "rocksdb" : "leveldb";
   table.filter = kind_of(opened, d);
   table.file_bytes = file.bytes().size();
-  for (const format::Entry& entry : opened.entries) table.filter_bytes += entry.size;
+  table.filter_bytes = opened.entries.empty() ? 0 : opened.whole->byte_size();
   table.fpr = d.fpr;
   table.notes = opened.notes;
   table.keys_estimated = !d.keys;
@@ -251,7 +255,10 @@ Table read_table(const std::string& path, const Options& options) {
   if (!opened.entries.empty()) table.holds = rocksdb ? said(d, "holds") : "keys";
   if (!options.verify) return table;
 
-  // Without a filter there is no rate to measure.
+  // What cannot be queried here cannot be verified: a table without a filter denies no key, but this one may.
+  const auto ignored = std::ranges::find_if(
+      table.notes, [](const std::string& note) { return note.starts_with("ignored: a filter of"); });
+  if (opened.entries.empty() && ignored != table.notes.end()) fail("{}: not verified; {}", path, *ignored);
   const double entries = rocksdb ? std::atof(said(d, "entries").c_str()) : table.keys.value_or(0);
   const double absent = opened.entries.empty() ? 0 : static_cast<double>(options.absent);
   Asker asker(*opened.whole, opened.seek.get(), absent / std::max(entries, 1.0), table.holds == "prefixes");
@@ -289,7 +296,8 @@ std::vector<std::string> tables_of(const std::vector<std::string>& paths) {
 }
 
 struct Total {
-  std::uint64_t file_bytes = 0, filter_bytes = 0, filtered_bytes = 0, missing = 0, absent = 0, perhaps = 0, read = 0;
+  std::uint64_t file_bytes = 0, filter_bytes = 0;
+  Verified verified;
   double keys = 0;    // of tables with a filter
   double wasted = 0;  // reads of an absent key that is looked for in every table
   bool estimated = false;
@@ -303,10 +311,10 @@ struct Total {
       estimated |= table.keys_estimated;
     }
     if (!table.verified) return;
-    read += table.verified->keys;
-    missing += table.verified->missing;
-    absent += table.verified->absent;
-    perhaps += table.verified->perhaps;
+    verified.keys += table.verified->keys;
+    verified.missing += table.verified->missing;
+    verified.absent += table.verified->absent;
+    verified.perhaps += table.verified->perhaps;
   }
   double share() const {
     return file_bytes == 0 ? 0 : static_cast<double>(filter_bytes) / static_cast<double>(file_bytes);
@@ -321,7 +329,8 @@ std::string json_of(const Table& table) {
   json.add("fpr", table.fpr);
   if (table.verified) {
     const Verified& v = *table.verified;
-    json.add("keys_read", v.keys).add("missing", v.missing).add("absent", v.absent).add("fpr_measured", v.fpr());
+    json.add("keys_read", v.keys).add("missing", v.missing).add("absent", v.absent);
+    if (v.fpr()) json.add("fpr_measured", *v.fpr());
   }
   std::vector<std::string> notes;
   for (const std::string& note : table.notes) notes.push_back(Json::quoted(note));
@@ -347,7 +356,7 @@ void print(const std::vector<Table>& tables, const Total& total, bool verify) {
                     percent(table.share()), percent(table.fpr)});
     if (!table.verified) continue;
     const Verified& v = *table.verified;
-    rows.back().insert(rows.back().end(), {percent(v.fpr()), grouped(v.keys), grouped(v.missing)});
+    rows.back().insert(rows.back().end(), {v.fpr() ? percent(*v.fpr()) : "", grouped(v.keys), grouped(v.missing)});
   }
   if (tables.size() > 1) {
     rows.push_back(
@@ -356,9 +365,9 @@ void print(const std::vector<Table>& tables, const Total& total, bool verify) {
          total.keys > 0 ? fmt::format("{:.2f}", 8 * static_cast<double>(total.filter_bytes) / total.keys) : "",
          bytes_text(static_cast<double>(total.filter_bytes)), percent(total.share()), ""});
     if (verify) {
-      const double measured =
-          total.absent == 0 ? 0 : static_cast<double>(total.perhaps) / static_cast<double>(total.absent);
-      rows.back().insert(rows.back().end(), {percent(measured), grouped(total.read), grouped(total.missing)});
+      const auto measured = total.verified.fpr();
+      rows.back().insert(rows.back().end(), {measured ? percent(*measured) : "", grouped(total.verified.keys),
+                                             grouped(total.verified.missing)});
     }
   }
   Out out;
@@ -392,7 +401,7 @@ int run(const Options& options) {
   } else if (!tables.empty()) {
     print(tables, total, options.verify);
   }
-  return code != kYes ? code : total.missing != 0 ? kNo : kYes;
+  return code != kYes ? code : total.verified.missing != 0 ? kNo : kYes;
 }
 
 Command::Run sst_command(CLI::App& app) {
@@ -425,7 +434,7 @@ constexpr JsonField kFields[] = {
     {"keys_read", "integer?", "with --verify"},
     {"missing", "integer?", "keys that the filter denies"},
     {"absent", "integer?", "absent keys that were queried"},
-    {"fpr_measured", "number?", ""},
+    {"fpr_measured", "number?", "not for a table without a filter"},
     {"notes", "array", "strings"},
 };
 constexpr JsonShape kJson[] = {{"", JsonShape::array, kFields}};

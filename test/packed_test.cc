@@ -123,6 +123,34 @@ TEST(Packed, DenseFiltersKeepTheirRate) {
   }
 }
 
+// n = 1e6 absent digests, z = 5, and a tenth for the accuracy of the models.
+TEST(Packed, DescribesItself) {
+  constexpr std::uint64_t kAbsent = 1'000'000;
+  for (const Kind kind : {Kind::dense, Kind::line, Kind::classic, Kind::ribbon, Kind::fuse}) {
+    for (const std::size_t count : {40u, 1000u, 5000u}) {
+      const auto packed = pack(kind, digests_of(3, count), 10);
+      const PackedView view = PackedView::over(packed);
+      const Description d = view.describe();
+      // A static family is dense while there are few keys, and dense a ribbon where there are many.
+      const bool is_static = kind == Kind::ribbon || kind == Kind::fuse;
+      EXPECT_EQ(d.family, kind == Kind::dense && count == 5000 ? "ribbon"
+                          : is_static && count <= kFewKeys     ? "dense"
+                                                               : name_of(kind));
+      EXPECT_EQ(d.bytes, view.byte_size());
+      if (d.keys) {
+        EXPECT_EQ(*d.keys, count);
+      }
+      std::uint64_t wrong = 0;
+      for (std::uint64_t i = 0; i < kAbsent; ++i) wrong += view.may_contain(Hash()(Stream{4}.at(i)).value);
+      const double rate = static_cast<double>(wrong) / kAbsent;
+      EXPECT_NEAR(rate, d.fpr, 0.1 * d.fpr + 5 * std::sqrt(d.fpr / kAbsent)) << d.family << ", " << count << " keys";
+    }
+  }
+  EXPECT_EQ(PackedView::over(pack(Kind::line, {}, 10)).describe().family, "none");
+  EXPECT_EQ(PackedView::over({}).describe().family, "every");
+  EXPECT_EQ(PackedView::over({}).describe().fpr, 1);
+}
+
 TEST(Packed, AnyBytesCanBeQueried) {
   EXPECT_FALSE(PackedView::over({}).usable());
   EXPECT_TRUE(PackedView::over({}).may_contain(1));

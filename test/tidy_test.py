@@ -70,9 +70,11 @@ MAY_INCLUDE = {
     "python": ["perhaps.h"],
     "web": ["perhaps.h", "perhaps/", "any/explain.h", "c/handle.h", "cli/", "web/"],
     "examples": ["perhaps/"],
-    "bench": ["perhaps/", "perhaps.h", "kernel/", "cli/", "perhaps_leveldb.h", "perhaps_rocksdb.h"],
+    "bench": ["perhaps/", "perhaps.h", "kernel/", "cli/", "filter_bits.h", "perhaps_leveldb.h",
+              "perhaps_rocksdb.h"],
     "fuzz": [*BEHIND, "perhaps.h", "redis/"],
     "test": [*BEHIND, "perhaps.h", "conformance/", "interop/", "support/"],
+    "test/cli": [*BEHIND, "perhaps.h", "support/", "perhaps_leveldb.h", "perhaps_rocksdb.h"],
     "test/redis": ["perhaps/", "redis/"],
 }
 # Who comes in by the public doors alone: no perhaps/detail/, no detail::.

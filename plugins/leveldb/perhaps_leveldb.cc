@@ -67,6 +67,9 @@ std::unique_ptr<const ::leveldb::FilterPolicy> new_filter_policy(const Options& 
     throw std::invalid_argument("perhaps: bits_per_key = " + std::to_string(options.bits_per_key));
   if (!options.compatible && !can_pack(options.family))
     throw std::invalid_argument("perhaps: a " + std::string(name_of(options.family)) + " filter cannot be packed");
+  if (!options.compatible && !can_pack_few(options.family))
+    throw std::invalid_argument("perhaps: LevelDB makes a filter for every 2 KiB, and for so few keys a " +
+                                std::string(name_of(options.family)) + " filter is useless");
   if (options.compatible) return std::make_unique<CompatiblePolicy>(options);
   return std::make_unique<PackedPolicy>(options);
 }

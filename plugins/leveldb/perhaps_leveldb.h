@@ -25,14 +25,14 @@ namespace perhaps::leveldb {
 
 struct Options {
   double bits_per_key = 10;
-  Kind family = Kind::dense;  // can_pack(family): engine/packed.h
+  Kind family = Kind::dense;  // can_pack_few(family): engine/packed.h
   // Writes the bytes of LevelDB's built-in Bloom policy under its name, so that stock programs use the filters too.
   // bits_per_key is then rounded down, and family is ignored.
   bool compatible = false;
 };
 
-// Throws std::invalid_argument if bits_per_key is not above 0 and at most 100, or the family cannot be
-// packed.
+// Throws std::invalid_argument if bits_per_key is not above 0 and at most 100, or the family cannot be packed or is
+// useless for a few dozen keys.
 std::unique_ptr<const ::leveldb::FilterPolicy> new_filter_policy(const Options& options = {});
 
 }  // namespace perhaps::leveldb

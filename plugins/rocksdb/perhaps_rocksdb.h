@@ -21,8 +21,13 @@
 // build and to query.
 //
 // RocksDB does not publish the classes that build and query a filter: filter_bits.h restates them, for RocksDB 7.0 to
-// 9.5. With other versions there is no new_filter_policy. The allocating policy uses published classes only: any
-// RocksDB from 7.0 on (compiled against the headers of 7.0, 8.9, 9.5, 9.6, 9.9, 10.2, 10.9 and 11.9).
+// 11.9. With other versions there is no new_filter_policy. The allocating policy uses published classes only: any
+// RocksDB from 7.0 on.
+//
+// Of RocksDB's options for filters, detect_filter_construct_corruption is honoured: every key is looked up in the
+// filter that was built. optimize_filters_for_memory has no effect: a filter has the bytes that bits_per_key says, not
+// those of the allocator's next size. The memory of construction, 8 bytes per key and the filter, is not charged to the
+// block cache: the class that would do it is not published.
 #pragma once
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/version.h>
@@ -34,16 +39,18 @@
 #include "perhaps/family.h"
 
 // Is there a new_filter_policy?
-#define PERHAPS_ROCKSDB_FILTERS \
-  (ROCKSDB_MAJOR * 100 + ROCKSDB_MINOR >= 700 && ROCKSDB_MAJOR * 100 + ROCKSDB_MINOR <= 905)
+#define PERHAPS_ROCKSDB_VERSION (ROCKSDB_MAJOR * 100 + ROCKSDB_MINOR)
+#define PERHAPS_ROCKSDB_FILTERS (PERHAPS_ROCKSDB_VERSION >= 700 && PERHAPS_ROCKSDB_VERSION <= 1109)
 
 namespace perhaps::rocksdb {
 
 using PolicyPtr = std::unique_ptr<const ::rocksdb::FilterPolicy>;  // also what a shared_ptr takes
 
 struct Options {
-  double bits_per_key = 10;   // a prefix counts as a key
-  Kind family = Kind::dense;  // can_pack(family): engine/packed.h
+  double bits_per_key = 10;  // a prefix counts as a key
+  // Kind::dense or one that packs (engine/packed.h) and neither erases nor forgets: a table never changes, and the bits
+  // for that would be wasted.
+  Kind family = Kind::dense;
   // Writes the bytes of RocksDB's built-in filters under their name: stock programs use ours, and this policy reads all
   // kinds of theirs. Kind::ribbon becomes Standard128Ribbon, with bits_per_key those of a Bloom filter of the same
   // rate; every other family becomes FastLocalBloom. Below half a bit per key there is no filter.
@@ -53,7 +60,8 @@ struct Options {
 };
 
 #if PERHAPS_ROCKSDB_FILTERS
-// Throws std::invalid_argument unless 0 < bits_per_key <= kMaxBits and the family can be packed.
+// Throws std::invalid_argument unless 0 < bits_per_key <= kMaxBits and the family is one of those, and
+// std::runtime_error if the program is linked with another RocksDB than it was compiled for.
 PolicyPtr new_filter_policy(const Options& options = {});
 #endif
 
@@ -81,7 +89,9 @@ std::vector<LevelPlan> plan_levels(const Budget& budget);
 PolicyPtr new_allocating_policy(const Budget& budget);
 
 // Once in a process, before options are read from text: then RocksDB can make these policies by name, and finds them
-// again in an OPTIONS file.
+// again in an OPTIONS file. Text that begins with one of these names but says nothing they understand makes a policy
+// that refuses: RocksDB ignores such errors where it reads table options, so that there would be no filters and no word
+// about it, but DB::Open then fails and says why.
 //   perhaps   perhaps:FAMILY   perhaps:FAMILY:BITS_PER_KEY   perhaps:FAMILY:BITS_PER_KEY:compatible
 //   perhaps.allocating:BYTES:LEVEL0_TABLES:RIBBON_FROM:KEYS,KEYS..
 void register_policies();

@@ -1,11 +1,13 @@
 #include "policy_names.h"
 
+#include <rocksdb/convenience.h>
 #include <rocksdb/utilities/object_registry.h>
 
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <mutex>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -37,25 +39,59 @@ std::string text_of(double number) {
   return {text.data(), std::to_chars(text.data(), text.data() + text.size(), number).ptr};
 }
 
+// Stands for a text that names no policy. Where RocksDB reads the options of a table it ignores what a factory says,
+// and goes on without a filter; a policy that is not valid stops it at DB::Open.
+class RefusedPolicy final : public ::rocksdb::FilterPolicy {
+ public:
+  RefusedPolicy(std::string id, std::string why) : id_(std::move(id)), why_(std::move(why)) {}
+
+  const char* Name() const override { return kRefusedName; }
+  const char* CompatibilityName() const override { return kRefusedName; }
+  std::string GetId() const override { return id_; }
+
+  ::rocksdb::Status PrepareOptions(const ::rocksdb::ConfigOptions&) override { return status(); }
+  ::rocksdb::Status ValidateOptions(const ::rocksdb::DBOptions&, const ::rocksdb::ColumnFamilyOptions&) const override {
+    return status();
+  }
+  ::rocksdb::FilterBitsBuilder* GetBuilderWithContext(const ::rocksdb::FilterBuildingContext&) const override {
+    return nullptr;
+  }
+  ::rocksdb::FilterBitsReader* GetFilterBitsReader(const ::rocksdb::Slice&) const override { return nullptr; }
+
+ private:
+  ::rocksdb::Status status() const { return ::rocksdb::Status::InvalidArgument(why_); }
+
+  std::string id_;
+  std::string why_;
+};
+
 template <class Settings>
 ::rocksdb::FactoryFunc<const ::rocksdb::FilterPolicy> factory(std::optional<Settings> (*parse)(std::string_view),
                                                               PolicyPtr (*make)(const Settings&)) {
   return [=](const std::string& id, std::unique_ptr<const ::rocksdb::FilterPolicy>* guard,
-             std::string* message) -> const ::rocksdb::FilterPolicy* {
-    const auto settings = parse(id);
-    if (!settings) {
-      *message = "perhaps: '" + id + "' is no filter policy";
-      return nullptr;
+             std::string*) -> const ::rocksdb::FilterPolicy* {
+    try {
+      const auto settings = parse(id);
+      *guard =
+          settings ? make(*settings) : std::make_unique<RefusedPolicy>(id, "perhaps: '" + id + "' is no filter policy");
+    } catch (const std::runtime_error& error) {  // another RocksDB
+      *guard = std::make_unique<RefusedPolicy>(id, std::string(error.what()) + ": " + id);
     }
-    *guard = make(*settings);
     return guard->get();
   };
 }
 
 }  // namespace
 
-bool valid(const Options& options) noexcept {
-  return options.bits_per_key > 0 && options.bits_per_key <= Options::kMaxBits && can_pack(options.family);
+std::string refusal_of(const Options& options) {
+  if (!(options.bits_per_key > 0 && options.bits_per_key <= Options::kMaxBits))
+    return "perhaps: bits_per_key = " + std::to_string(options.bits_per_key);
+  const std::string name(name_of(options.family));
+  if (!can_pack(options.family)) return "perhaps: a " + name + " filter cannot be packed";
+  const Family* const family = find_family(options.family);
+  if (family != nullptr && family->inserts && !family->sets_bits)
+    return "perhaps: the bits of a " + name + " filter serve to erase or to forget, which a table never does";
+  return {};
 }
 
 bool valid(const Budget& budget) noexcept {
@@ -92,7 +128,7 @@ std::optional<Options> options_of(std::string_view id) {
   if (parts.size() > 2 && !read(parts[2], options.bits_per_key)) return std::nullopt;
   options.compatible = parts.size() == 4;
   if (options.compatible && parts[3] != "compatible") return std::nullopt;
-  if (!valid(options)) return std::nullopt;
+  if (!refusal_of(options).empty()) return std::nullopt;
   return options;
 }
 

@@ -10,8 +10,10 @@ namespace perhaps::rocksdb {
 
 inline constexpr const char* kPolicyName = "perhaps";
 inline constexpr const char* kAllocatingName = "perhaps.allocating";
+inline constexpr const char* kRefusedName = "perhaps.refused";
 
-bool valid(const Options& options) noexcept;
+// Why there is no such filter; empty: there is.
+std::string refusal_of(const Options& options);
 bool valid(const Budget& budget) noexcept;
 std::string id_of(const Options& options);
 std::string id_of(const Budget& budget);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <cstring>
+#include <stdexcept>
 
 #include "hash/checksum.h"
 #include "perhaps/detail/bits.h"
@@ -106,7 +107,11 @@ std::optional<Bytes> PrefixExtractor::of_target(Bytes target) const noexcept {
 // ------------------------------------------------------------------------------------------------------------ building
 
 FilterBlockBuilder::FilterBlockBuilder(FilterBlockOptions options) : options_(options) {
-  assert(can_pack(options_.family) && options_.bits_per_key > 0);
+  const std::string name(name_of(options_.family));
+  if (!can_pack(options_.family)) throw std::invalid_argument("filter block: a " + name + " filter cannot be packed");
+  if (options_.mode == FilterMode::per_block && !can_pack_few(options_.family))
+    throw std::invalid_argument("filter block: for the few keys of a data block a " + name + " filter is useless");
+  assert(options_.bits_per_key > 0);
   assert(options_.whole_keys || options_.prefix.kind() != PrefixExtractor::Kind::none);
   const double keys = static_cast<double>(options_.piece_bytes) * 8 / options_.bits_per_key;
   piece_keys_ = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(keys));

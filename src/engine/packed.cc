@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "any/family.h"
+#include "perhaps/any_filter.h"
 #include "perhaps/engine/dense.h"
 
 namespace perhaps {
@@ -45,15 +46,28 @@ std::optional<std::size_t> numbers_of(Bytes bytes, std::array<std::uint64_t, kMa
   return count;
 }
 
+// Distinct or not, sorted or not, as the family needs it; and whether they may be released once they are taken.
+struct Words {
+  std::vector<std::uint64_t>& all;
+  bool last_use;
+};
+
+// Calls use(digests) for runs of them: a copy of all would double the memory.
+template <class Use>
+void in_digests(std::span<const std::uint64_t> words, Use use) {
+  std::array<Digest<Hash>, 512> made;
+  for (std::size_t from = 0; from < words.size(); from += made.size()) {
+    const std::size_t count = std::min(made.size(), words.size() - from);
+    for (std::size_t i = 0; i < count; ++i)
+      made[i] = Digest<Hash>::made_by(Hash(), words[from + i] * detail::unspread_of<Hash>());
+    use(std::span<const Digest<Hash>>(made.data(), count));
+  }
+}
+
 // The table of a family and the numbers of its shape. False: it could not be built.
 template <class L>
-bool build_table(std::span<const std::uint64_t> words, const Request& request, std::vector<std::byte>& out,
+bool build_table(const Words& words, const Request& request, std::vector<std::byte>& out,
                  std::vector<std::uint64_t>& numbers) {
-  std::vector<Digest<Hash>> made;
-  made.reserve(words.size());
-  for (const std::uint64_t word : words) {
-    made.push_back(Digest<Hash>::made_by(Hash(), word * detail::unspread_of<Hash>()));
-  }
   const auto keep = [&](const auto& filter) {
     const Bytes table = filter.bytes();
     out.assign(table.begin(), table.end());
@@ -61,24 +75,33 @@ bool build_table(std::span<const std::uint64_t> words, const Request& request, s
     return true;
   };
   if constexpr (StaticLayout<L>) {
-    const auto filter = StaticFilter<L, Hash>::build(made, request);
+    // It counts the distinct ones itself.
+    StaticBuilder<L, Hash> builder({.bits_per_key = request.bits_per_key});
+    auto lane = builder.lane();
+    in_digests(words.all, [&](auto some) { lane.insert(some); });
+    if (words.last_use) std::vector<std::uint64_t>().swap(words.all);
+    const auto filter = builder.finish();
     return filter && keep(*filter);
   } else {
     Request roomy = request;
     for (int tries = 0; tries < 8; ++tries, roomy.bits_per_key *= 1.1) {
       Flat<L, Hash> filter(roomy);
-      if constexpr (FillingLayout<L>) {
-        if (filter.insert(std::span<const Digest<Hash>>(made)) != made.size()) continue;
-      } else {
-        filter.insert(std::span<const Digest<Hash>>(made));
-      }
-      return keep(filter);
+      std::size_t inserted = 0;
+      in_digests(words.all, [&](auto some) {
+        if constexpr (FillingLayout<L>) {
+          inserted += filter.insert(some);
+        } else {
+          filter.insert(some);
+          inserted += some.size();
+        }
+      });
+      if (inserted == words.all.size()) return keep(filter);
     }
     return false;
   }
 }
 
-std::vector<std::byte> pack_as(Kind kind, std::span<const std::uint64_t> words, const Request& request) {
+std::vector<std::byte> pack_as(Kind kind, const Words& words, const Request& request) {
   std::vector<std::byte> out;
   std::vector<std::uint64_t> numbers;
   std::byte tag = kEvery;
@@ -95,17 +118,26 @@ std::vector<std::byte> pack_as(Kind kind, std::span<const std::uint64_t> words, 
   return out;
 }
 
-std::vector<std::byte> pack_dense(std::span<const std::uint64_t> words, const Request& request) {
-  const double wanted = request.bits_per_key * static_cast<double>(words.size()) / 8;
-  const auto bytes = static_cast<std::size_t>(std::max(wanted + 0.5, 3.0));
-  std::vector<std::byte> out;
-  if (words.size() <= Dense::kMaxKeys) {
-    out.resize(std::min<std::size_t>(bytes, 4 * words.size() + Dense::kHeadBytes));
-    Dense::build(words, out);
-    return out;
+void make_distinct(std::vector<std::uint64_t>& words) {
+  std::sort(words.begin(), words.end());
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+}
+
+std::vector<std::byte> pack_dense(std::vector<std::uint64_t>& words, double bits_per_key) {
+  // So many cannot be in groups, and a ribbon sorts for itself.
+  if (words.size() <= DenseGroups::kMaxGroups * DenseGroups::kMean) {
+    make_distinct(words);
+    const double wanted = bits_per_key * static_cast<double>(words.size()) / 8;
+    const auto bytes = static_cast<std::size_t>(std::max(wanted + 0.5, 3.0));
+    std::vector<std::byte> out;
+    if (words.size() <= Dense::kMaxKeys) {
+      out.resize(std::min<std::size_t>(bytes, 4 * words.size() + Dense::kHeadBytes));
+      Dense::build(words, out);
+      return out;
+    }
+    if (DenseGroups::build(words, bytes, out)) return out;
   }
-  if (DenseGroups::build(words, bytes, out)) return out;
-  return pack_as(Kind::ribbon, words, request);
+  return pack_as(Kind::ribbon, {words, true}, {.bits_per_key = bits_per_key});
 }
 
 }  // namespace
@@ -115,19 +147,28 @@ bool can_pack(Kind kind) noexcept {
   return kind == Kind::dense || (family != nullptr && family->packs);
 }
 
+bool can_pack_few(Kind kind) noexcept {
+  const Family* const family = find_family(kind);
+  return kind == Kind::dense ||
+         (family != nullptr && family->packs && family->sets_bits && !family->erases && !family->forgets);
+}
+
 std::vector<std::byte> pack(Kind kind, std::vector<std::uint64_t> digests, double bits_per_key) {
   assert(can_pack(kind) && bits_per_key > 0);
   std::vector<std::uint64_t> words = std::move(digests);
-  for (std::uint64_t& word : words) word = spread(word);
-  std::sort(words.begin(), words.end());
-  words.erase(std::unique(words.begin(), words.end()), words.end());
   if (words.empty()) return {kNone};
-  const Request request{.keys = words.size(), .bits_per_key = bits_per_key};
-  if (kind != Kind::dense) {
-    auto packed = pack_as(kind, words, request);
+  for (std::uint64_t& word : words) word = spread(word);
+  // Versions of a key follow each other.
+  words.erase(std::unique(words.begin(), words.end()), words.end());
+  const Family* const family = find_family(kind);
+  const bool is_static = family != nullptr && !family->inserts;
+  if (kind != Kind::dense && !(is_static && words.size() <= kFewKeys)) {
+    // Bits do not care for order or copies, and a static family sorts for itself.
+    if (!is_static && !can_pack_few(kind)) make_distinct(words);
+    auto packed = pack_as(kind, {words, false}, {.keys = words.size(), .bits_per_key = bits_per_key});
     if (packed.back() != kEvery) return packed;
   }
-  return pack_dense(words, request);
+  return pack_dense(words, bits_per_key);
 }
 
 // How each form of packed bytes is queried.
@@ -155,8 +196,33 @@ struct PackedView::Forms {
   static bool groups(const PackedView& self, std::uint64_t digest) noexcept {
     return DenseGroups::may_contain(self.bytes_, spread(digest));
   }
-  template <bool (*one)(const PackedView&, std::uint64_t) noexcept>
-  static constexpr Form kSmall = {one, each<one>, prefetch_begin};
+  static void describe_every(const PackedView&, Description& d) {
+    d.family = "every";
+    d.fpr = 1;
+  }
+  static void describe_none(const PackedView&, Description& d) { d.family = "none"; }
+  static void describe_dense(const PackedView& self, Description& d) {
+    const std::size_t slots = std::to_integer<std::size_t>(self.bytes_.back()) - Dense::kTag;
+    const auto shape = Dense::Shape::of(slots, self.bytes_.size());
+    d.family = name_of(Kind::dense);
+    d.keys = slots;
+    d.probes = shape.columns + (shape.extra != 0 ? 1 : 0);
+    d.fill = 1;
+    d.fpr = shape.fpr();
+  }
+  static void describe_groups(const PackedView& self, Description& d) {
+    const auto summary = DenseGroups::summary(self.bytes_);
+    d.family = name_of(Kind::dense);
+    d.keys = summary.keys;
+    d.fill = 1;
+    d.fpr = summary.fpr;
+  }
+  template <bool (*one)(const PackedView&, std::uint64_t) noexcept, void (*describe)(const PackedView&, Description&)>
+  static constexpr Form kSmall = {one, each<one>, prefetch_begin, describe};
+  static constexpr Form kEveryForm = kSmall<every, describe_every>;
+  static constexpr Form kNoneForm = kSmall<none, describe_none>;
+  static constexpr Form kDenseForm = kSmall<dense, describe_dense>;
+  static constexpr Form kGroupsForm = kSmall<groups, describe_groups>;
 
   template <class L>
   static typename L::Shape shape_of(const PackedView& self) noexcept {
@@ -182,16 +248,29 @@ struct PackedView::Forms {
     L::prefetch(shape_of<L>(self), self.bytes_.data(), spread(digest));
   }
   template <class L>
-  static constexpr Form kFamily = {one<L>, many<L>, prefetch<L>};
+  static void describe(const PackedView& self, Description& d) {
+    const auto shape = shape_of<L>(self);
+    // A static filter has one rate, however many keys it has; how many is not written down.
+    const Condition now = condition_now<L>(shape, self.bytes_, {.capacity = 1});
+    d.family = L::family;
+    d.keys_estimated = StaticLayout<L> ? 0 : now.keys;
+    d.bits = bits_of(shape);
+    d.probes = probes_of(shape);
+    d.fill = now.fill;
+    d.fpr = now.fpr;
+    d.more = shape.facts();
+  }
+  template <class L>
+  static constexpr Form kFamily = {one<L>, many<L>, prefetch<L>, describe<L>};
 };
 
 PackedView PackedView::over(Bytes packed) noexcept {
   const std::byte tag = packed.empty() ? kEvery : packed.back();
-  if (packed.size() >= Dense::kHeadBytes && Dense::ends_in(tag)) return {packed, Forms::kSmall<Forms::dense>};
-  const PackedView every(packed, Forms::kSmall<Forms::every>);
-  if (tag == kNone) return {packed, Forms::kSmall<Forms::none>};
+  if (packed.size() >= Dense::kHeadBytes && Dense::ends_in(tag)) return {packed, Forms::kDenseForm};
+  const PackedView every(packed, Forms::kEveryForm);
+  if (tag == kNone) return {packed, Forms::kNoneForm};
   if (tag == kGroups) {
-    return DenseGroups::valid(packed) ? PackedView(packed, Forms::kSmall<Forms::groups>) : every;
+    return DenseGroups::valid(packed) ? PackedView(packed, Forms::kGroupsForm) : every;
   }
   if (packed.size() < 2) return every;
   const auto size = std::to_integer<std::size_t>(packed[packed.size() - 2]);
@@ -225,6 +304,15 @@ bool packed_may_contain(Bytes packed, std::uint64_t digest) noexcept {
   return PackedView::over(packed).may_contain(digest);
 }
 
-bool PackedView::usable() const noexcept { return form_ != &Forms::kSmall<Forms::every>; }
+bool PackedView::usable() const noexcept { return form_ != &Forms::kEveryForm; }
+
+Description PackedView::describe() const {
+  Description d;
+  d.hash = name_of(AnyHasher(Hash()));
+  d.bytes = bytes_.size();
+  d.bits = 8 * d.bytes;
+  form_->describe(*this, d);
+  return d;
+}
 
 }  // namespace perhaps

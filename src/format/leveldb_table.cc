@@ -3,12 +3,14 @@
 // alone.
 #include "format/leveldb_table.h"
 
+#include "format/packed.h"
 #include "format/registry.h"
 #include "hash/fnv.h"
+#include "perhaps/engine/packed.h"
 
 namespace perhaps::format {
 
-FilterBlock::FilterBlock(Bytes block) noexcept : block_(block) {
+FilterBlock::FilterBlock(Bytes block, Windows kind) noexcept : block_(block), kind_(kind) {
   if (block.size() < 5) return;
   Reader tail(block.last(5));
   const std::uint64_t at = tail.le<std::uint32_t>();
@@ -17,6 +19,10 @@ FilterBlock::FilterBlock(Bytes block) noexcept : block_(block) {
   filters_ = block.first(at);
   offsets_ = block.subspan(at, (block.size() - 5 - at) / 4 * 4);
   readable_ = base_lg_ < 64;
+}
+
+std::uint64_t FilterBlock::hash_of(Bytes key) const noexcept {
+  return kind_ == Windows::bloom ? leveldb_hash(key) : Hash()(key).value;
 }
 
 std::optional<Bytes> FilterBlock::window(std::uint64_t i) const noexcept {
@@ -29,19 +35,20 @@ std::optional<Bytes> FilterBlock::window(std::uint64_t i) const noexcept {
   return filters_.subspan(start, limit - start);
 }
 
-bool FilterBlock::window_may_contain(std::uint64_t i, std::uint32_t h) const noexcept {
+bool FilterBlock::window_may_contain(std::uint64_t i, std::uint64_t h) const noexcept {
   const auto blob = window(i);
   if (!blob) return true;
+  if (kind_ == Windows::packed) return !blob->empty() && packed_may_contain(*blob, h);
   // Exactly as in LevelDB: less than two bytes hold no key.
-  return blob->size() >= 2 && LevelDb::may_contain(*blob, h);
+  return blob->size() >= 2 && LevelDb::may_contain(*blob, static_cast<std::uint32_t>(h));
 }
 
-bool FilterBlock::may_contain(std::uint64_t block_offset, std::uint32_t h) const noexcept {
+bool FilterBlock::may_contain(std::uint64_t block_offset, std::uint64_t h) const noexcept {
   if (!readable_ || block_offset >> base_lg_ >= windows()) return true;
   return window_may_contain(block_offset >> base_lg_, h);
 }
 
-bool FilterBlock::in_any_window(std::uint32_t h) const noexcept {
+bool FilterBlock::in_any_window(std::uint64_t h) const noexcept {
   if (!readable_) return true;
   for (std::uint64_t i = 0; i < windows(); ++i) {
     if (window_may_contain(i, h)) return true;
@@ -63,7 +70,7 @@ std::optional<Error> FilterBlock::damage(std::string_view format) const {
     if (start != end || !blob)
       return bad(Errc::bad_parameter, format, "window ", i, " does not follow the previous one");
     end += blob->size();
-    if (blob->empty()) continue;
+    if (blob->empty() || kind_ == Windows::packed) continue;
     if (blob->size() < 2) return bad(Errc::truncated, format, "window ", i, " has a filter of one byte");
     const auto probes = std::to_integer<std::uint64_t>(blob->back());
     if (probes < 1 || probes > LevelDb::kMaxProbes)
@@ -74,48 +81,77 @@ std::optional<Error> FilterBlock::damage(std::string_view format) const {
   return {};
 }
 
+// Rates are weighted by bits: a window has as many as it has keys.
+struct FilterBlock::Sums {
+  double set = 0;
+  double formula = 0;
+  double hits = 0;
+  std::uint64_t queries = 0;  // in each window
+  std::uint64_t state = 0;    // of the random hashes
+  std::uint64_t unusable = 0;
+};
+
+void FilterBlock::add_bloom(Bytes blob, Sums& sums, Description& d) const {
+  const double bits = 8 * static_cast<double>(blob.size() - 1);
+  const auto probes = std::to_integer<std::uint32_t>(blob.back());
+  const double fill = fill_of(blob, 8 * (blob.size() - 1));
+  d.probes = std::max(d.probes, probes);
+  d.bits += 8 * (blob.size() - 1);
+  sums.set += fill * bits;
+  if (probes != 0 && fill < 1) d.keys_estimated -= std::log1p(-fill) * bits / probes;
+  sums.formula += std::pow(fill, probes) * bits;
+  std::uint64_t found = 0;
+  for (std::uint64_t j = 0; j < sums.queries; ++j)
+    found += LevelDb::may_contain(blob, static_cast<std::uint32_t>(splitmix64(sums.state++)));
+  sums.hits += static_cast<double>(found) / static_cast<double>(sums.queries) * bits;
+}
+
+void FilterBlock::add_packed(Bytes blob, Sums& sums, Description& d) const {
+  const Description window = PackedView::over(blob).describe();
+  const double bits = 8 * static_cast<double>(blob.size());
+  if (window.fpr < 1) d.family = window.family;
+  d.probes = std::max(d.probes, window.probes);
+  d.bits += 8 * blob.size();
+  d.keys_estimated += window.keys ? static_cast<double>(*window.keys) : window.keys_estimated;
+  sums.unusable += window.fpr == 1;
+  sums.set += window.fill * bits;
+  sums.formula += window.fpr * bits;
+  sums.hits += window.fpr * bits;
+}
+
 Description FilterBlock::describe() const {
   Description d;
   d.format = kName;
-  d.family = "classic";
-  d.hash = LevelDbScheme::hash;
+  d.family = kind_ == Windows::bloom ? "classic" : "none";
+  d.hash = kind_ == Windows::bloom ? LevelDbScheme::hash : name_of(AnyHasher(Hash()));
   d.bytes = block_.size();
   d.fpr = readable_ ? 0 : 1;
   std::uint64_t empty = 0;
-  double set = 0, formula = 0, hits = 0;
-  std::uint64_t state = 0;
-  const std::uint64_t queries =
-      std::max<std::uint64_t>(16, (std::uint64_t{1} << 18) / std::max<std::uint64_t>(windows(), 1));
+  Sums sums;
+  sums.queries = std::max<std::uint64_t>(16, (std::uint64_t{1} << 18) / std::max<std::uint64_t>(windows(), 1));
   // The bound on d.bits keeps overlapping windows from making this pass longer than the block.
   for (std::uint64_t i = 0; readable_ && i < windows() && d.bits <= std::uint64_t{8} * filters_.size(); ++i) {
     const auto blob = window(i);
-    if (!blob || blob->size() < 2) {
-      empty += blob && blob->empty();
-      continue;
+    empty += blob && blob->empty();
+    if (!blob || blob->empty()) continue;
+    if (kind_ == Windows::packed) {
+      add_packed(*blob, sums, d);
+    } else if (blob->size() >= 2) {
+      add_bloom(*blob, sums, d);
     }
-    const double bits = 8 * static_cast<double>(blob->size() - 1);
-    const auto probes = std::to_integer<std::uint32_t>(blob->back());
-    const double fill = fill_of(*blob, 8 * (blob->size() - 1));
-    d.probes = std::max(d.probes, probes);
-    d.bits += 8 * (blob->size() - 1);
-    set += fill * bits;
-    if (probes != 0 && fill < 1) d.keys_estimated -= std::log1p(-fill) * bits / probes;
-    formula += std::pow(fill, probes) * bits;
-    std::uint64_t found = 0;
-    for (std::uint64_t j = 0; j < queries; ++j)
-      found += window_may_contain(i, static_cast<std::uint32_t>(splitmix64(state++)));
-    hits += static_cast<double>(found) / static_cast<double>(queries) * bits;
   }
   if (d.bits != 0) {
     const auto bits = static_cast<double>(d.bits);
-    d.fill = set / bits;
-    d.fpr = hits / bits;
-    formula /= bits;
+    d.fill = sums.set / bits;
+    d.fpr = sums.hits / bits;
+    sums.formula /= bits;
   }
   d.more = {{"windows", std::to_string(windows()) + " of 2^" + std::to_string(base_lg_) + " bytes, " +
                             std::to_string(empty) + " without a block"}};
   if (base_lg_ != kBaseLg) d.more.emplace_back("unusual", "LevelDB writes windows of 2^11 bytes");
-  if (d.fpr > 1.1 * formula) d.more.emplace_back("formula", percent_text(formula) + ", not reached by these probes");
+  if (sums.unusable != 0) d.more.emplace_back("perhaps for every key", std::to_string(sums.unusable) + " windows");
+  if (d.fpr > 1.1 * sums.formula)
+    d.more.emplace_back("formula", percent_text(sums.formula) + ", not reached by these probes");
   return d;
 }
 
@@ -153,7 +189,7 @@ class AnyWindow final : public AnyFilter {
   std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept override {
     std::uint64_t answers = 0;
     for (std::size_t i = 0; i < keys.size(); ++i)
-      answers |= std::uint64_t{block_.in_any_window(leveldb_hash(keys[i]))} << i;
+      answers |= std::uint64_t{block_.in_any_window(block_.hash_of(keys[i]))} << i;
     return answers;
   }
   std::uint64_t byte_size() const noexcept override { return block_.bytes(); }
@@ -167,8 +203,7 @@ class AnyWindow final : public AnyFilter {
     const std::uint64_t windows = std::max<std::uint64_t>(block_.windows(), 1);
     const std::uint64_t most = std::clamp<std::uint64_t>(kProbes / windows, 64, kProbes / 64);
     std::uint64_t hits = 0, queries = 0;
-    while (queries < most && hits < kEnough)
-      hits += block_.in_any_window(static_cast<std::uint32_t>(splitmix64(queries++)));
+    while (queries < most && hits < kEnough) hits += block_.in_any_window(splitmix64(queries++));
     if (hits >= 16) d.fpr = static_cast<double>(hits) / static_cast<double>(queries);
     return d;
   }
@@ -201,7 +236,7 @@ class Table final : public AnyFilter {
  private:
   bool may_contain_one(Bytes key) const noexcept {
     const std::uint64_t piece = index_.find(key);
-    return piece < index_.pieces().size() && block_.may_contain(index_.pieces()[piece].offset, leveldb_hash(key));
+    return piece < index_.pieces().size() && block_.may_contain(index_.pieces()[piece].offset, block_.hash_of(key));
   }
 
   FilterBlock block_;
@@ -211,7 +246,7 @@ class Table final : public AnyFilter {
 };
 
 constexpr std::string_view kTable = "leveldb-table";
-constexpr std::string_view kFilterKey = "filter.leveldb.BuiltinBloomFilter2";
+constexpr std::string_view kBuiltinPolicy = "leveldb.BuiltinBloomFilter2";
 
 constexpr Param kTableParams[] = {
     {"keys", "keys of the table; a database stores internal keys, of which the filter holds the user keys",
@@ -234,30 +269,38 @@ Result<Opened> open_table(const Source& source, const Params& params) {
   auto metaindex = read_block(kTable, "metaindex", file, footer->metaindex, footer->sum, &owner);
   if (!metaindex) return stop(metaindex);
   std::optional<Handle> at;
+  std::string filter_key;
   std::vector<std::string> notes;
   const auto entries = Block::of(*metaindex);
   const bool whole = entries && entries->each([&](std::string_view key, Bytes value) {
+    if (!key.starts_with("filter.")) return;
+    const std::string_view policy = key.substr(7);
+    if (policy != kBuiltinPolicy && policy != kPackedPolicy) {
+      notes.push_back(ignored_policy(policy));
+      return;
+    }
     Reader in(value);
-    if (key == kFilterKey) at = Handle::read(in);
-    if (key != kFilterKey && key.starts_with("filter."))
-      notes.push_back("ignored: a filter of another policy, " + std::string(key.substr(7)));
+    at = Handle::read(in);
+    filter_key = key;
   });
   if (!whole) return damaged(source, kTable, bad(Errc::bad_parameter, kTable, "the metaindex is not a valid block"));
   Opened opened{.format = kTable, .whole = nullptr, .seek = nullptr, .entries = {}, .notes = std::move(notes)};
   if (!at) {
     opened.whole = always(true, kTable, "none");
-    opened.notes.emplace_back("no filter of LevelDB's own policy: the answer is perhaps for every key");
+    opened.notes.emplace_back("no filter of LevelDB's policy or ours: the answer is perhaps for every key");
     return opened;
   }
   auto filter = read_block(kTable, "filter block", file, *at, footer->sum);
   if (!filter) return stop(filter);
-  const FilterBlock block(*filter);
+  const FilterBlock block(
+      *filter, filter_key.ends_with(kPackedPolicy) ? FilterBlock::Windows::packed : FilterBlock::Windows::bloom);
   // Inside an engine, a damaged block is queried as LevelDB would query it.
   if (source.on_damage == OnDamage::error) {
     if (auto damage = block.damage(kTable)) return *std::move(damage);
   }
   auto any = std::make_shared<AnyWindow>(block);
-  opened.entries.push_back({std::string(kFilterKey), at->offset, at->size, FilterBlock::kName, any});
+  opened.entries.push_back(
+      {filter_key, at->offset, at->size, filter_key.ends_with(kPackedPolicy) ? "" : FilterBlock::kName, any});
   opened.whole = any;
 
   auto bytes = read_block(kTable, "index", file, footer->index, footer->sum, &owner);

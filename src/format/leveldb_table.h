@@ -15,9 +15,14 @@ class FilterBlock {
  public:
   static constexpr std::string_view kName = "leveldb-filterblock";
   static constexpr unsigned kBaseLg = 11;
+  // What a window holds: LevelDB's own filter, or that of our plug-in (packed.h).
+  enum class Windows : std::uint8_t { bloom, packed };
 
   FilterBlock() = default;
-  explicit FilterBlock(Bytes block) noexcept;
+  explicit FilterBlock(Bytes block, Windows kind = Windows::bloom) noexcept;
+
+  // Of a key, for these windows.
+  std::uint64_t hash_of(Bytes key) const noexcept;
 
   std::uint64_t bytes() const noexcept { return block_.size(); }
   std::uint64_t windows() const noexcept { return offsets_.size() / 4; }
@@ -25,20 +30,25 @@ class FilterBlock {
   // The filter of window i; nothing if its offsets contradict each other.
   std::optional<Bytes> window(std::uint64_t i) const noexcept;
   // LevelDB's answer for a key whose data block would be the one at `block_offset`.
-  bool may_contain(std::uint64_t block_offset, std::uint32_t h) const noexcept;
-  bool in_any_window(std::uint32_t h) const noexcept;
+  bool may_contain(std::uint64_t block_offset, std::uint64_t h) const noexcept;
+  bool in_any_window(std::uint64_t h) const noexcept;
   // Anything that a writer would never write.
   std::optional<Error> damage(std::string_view format) const;
 
   Description describe() const;
 
  private:
-  bool window_may_contain(std::uint64_t i, std::uint32_t h) const noexcept;
+  // What describe() adds up over the windows.
+  struct Sums;
+  void add_bloom(Bytes blob, Sums& sums, Description& d) const;
+  void add_packed(Bytes blob, Sums& sums, Description& d) const;
+  bool window_may_contain(std::uint64_t i, std::uint64_t h) const noexcept;
 
   Bytes block_;
   Bytes filters_;
   Bytes offsets_;  // without the end of the last filter
   unsigned base_lg_ = 0;
+  Windows kind_ = Windows::bloom;
   bool readable_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <bit>
 #include <charconv>
 
+#include "format/packed.h"
 #include "format/registry.h"
 #include "hash/fnv.h"
 
@@ -17,6 +18,19 @@ namespace rocksdb {
 namespace {
 
 constexpr std::string_view kTable = "rocksdb-table";
+
+// The other tables that RocksDB writes, by their last eight bytes; nothing: not one of them.
+std::string_view other_table(std::uint64_t magic) noexcept {
+  switch (magic) {
+    case 0x8242229663bf9564:
+    case 0x4f3418eb7a8f13b8:
+      return "a PlainTable of RocksDB, whose Bloom filter is of its own hash table";
+    case 0x926789d0c5f17873:
+      return "a cuckoo table of RocksDB, which has no filter";
+    default:
+      return {};
+  }
+}
 
 // All built-in filters share one name, except in RocksDB 7.0, which wrote the names of the policies.
 bool is_builtin(std::string_view policy) noexcept {
@@ -77,11 +91,12 @@ Result<TableFilter> TableFilter::read(const Source& source) {
     const std::string_view policy = key.substr(std::min(key.size(), key.find('.') + 1));
     if (key == "rocksdb.properties") properties = at;
     if (key.starts_with("fullfilter.") || key.starts_with("partitionedfilter.")) {
-      if (is_builtin(policy)) {
+      if (policy == kPackedPolicy || is_builtin(policy)) {
         filter = at;
+        table.packed = policy == kPackedPolicy;
         table.kind = key.starts_with("full") ? Kind::full : Kind::partitioned;
       } else {
-        table.notes.push_back("ignored: a filter of another policy, " + std::string(policy));
+        table.notes.push_back(ignored_policy(policy));
       }
     }
     if (key.starts_with("filter."))
@@ -108,7 +123,7 @@ Result<TableFilter> TableFilter::read(const Source& source) {
     left -= at.size;
     auto bytes = read_block(kTable, what, file, at, footer->sum);
     if (!bytes) return std::move(bytes).error();
-    auto opened = open_blob(kTable, *bytes);
+    auto opened = table.packed ? open_packed(kTable, *bytes) : open_blob(kTable, *bytes);
     if (!opened) {
       if (source.on_damage == OnDamage::error) return std::move(opened).error();
       table.notes.push_back("damaged, so it answers perhaps for every key: " + opened.error().detail);
@@ -123,6 +138,7 @@ Result<TableFilter> TableFilter::read(const Source& source) {
   }
   auto bytes = read_block(kTable, "filter index", file, *filter, footer->sum);
   if (!bytes) return std::move(bytes).error();
+  table.index_bytes = bytes->size();
   auto index = Index::over(kTable, "filter index", *bytes,
                            table.properties.index_has_deltas ? IndexValues::handles : IndexValues::sized,
                            !table.properties.index_has_user_keys);
@@ -186,7 +202,7 @@ class TableQuery final : public AnyFilter {
         ordered_(
             (table_->properties.comparator.empty() || table_->properties.comparator == "leveldb.BytewiseComparator") &&
             table_->index.ascends()) {
-    for (const Partition& partition : table_->partitions) bytes_ += partition.at.size;
+    for (const Partition& partition : table_->partitions) bits_ += 8 * partition.at.size;
   }
 
   using AnyFilter::may_contain;
@@ -195,7 +211,8 @@ class TableQuery final : public AnyFilter {
     for (std::size_t i = 0; i < keys.size(); ++i) answers |= std::uint64_t{may_contain_one(keys[i])} << i;
     return answers;
   }
-  std::uint64_t byte_size() const noexcept override { return bytes_; }
+  // With the index of the partitions: a cache holds it as well.
+  std::uint64_t byte_size() const noexcept override { return bits_ / 8 + table_->index_bytes; }
   Description describe() const override;
   bool is_ordered() const noexcept { return ordered_; }
 
@@ -222,7 +239,7 @@ class TableQuery final : public AnyFilter {
   std::optional<Prefix> prefix_;
   bool by_prefix_;
   bool ordered_;
-  std::uint64_t bytes_ = 0;
+  std::uint64_t bits_ = 0;
 };
 
 // The rate of a lookup, which queries one partition: every partition is queried with the same number of random keys.
@@ -252,13 +269,15 @@ Description TableQuery::describe() const {
     const Description first = table_->partitions.front().filter->describe();
     d = first;
     d.format = kTable;
-    d.bytes = bytes_;
+    d.bytes = byte_size();
+    const std::string& kind = table_->packed ? first.family : first.format;
     if (table_->kind == TableFilter::Kind::full) {
-      d.more.emplace_back("filter", first.format + ", full");
+      d.more.emplace_back("filter", kind + ", full");
     } else {
-      d.more = {{"filter", first.format + ", " + std::to_string(table_->partitions.size()) + " partitions"}};
+      d.more = {{"filter", kind + ", " + std::to_string(table_->partitions.size()) + " partitions"},
+                {"index of the partitions", std::to_string(table_->index_bytes) + " bytes"}};
       // Includes the trailers, which are not bits of the filters.
-      d.bits = 8 * bytes_;
+      d.bits = bits_;
       d.keys_estimated = 0;
       d.fpr = rate();
     }
@@ -274,12 +293,14 @@ Description TableQuery::describe() const {
 
 Sniffed sniff(const Source& source) {
   const std::uint64_t magic = magic_of(source.bytes);
-  const bool ours =
-      magic == Footer::kRocksDbMagic || (magic == Footer::kLevelDbMagic && is_rocksdb_metaindex(source.bytes));
+  const bool ours = magic == Footer::kRocksDbMagic || !other_table(magic).empty() ||
+                    (magic == Footer::kLevelDbMagic && is_rocksdb_metaindex(source.bytes));
   return ours ? Sniffed::certain : Sniffed::no;
 }
 
 Result<Opened> open(const Source& source, const Params&) {
+  if (const auto other = other_table(magic_of(source.bytes)); !other.empty())
+    return damaged(source, kTable, bad(Errc::unsupported, kTable, "this is ", other));
   auto read = TableFilter::read(source);
   if (!read) return damaged(source, kTable, std::move(read).error());
   const auto table = std::make_shared<const TableFilter>(*std::move(read));
@@ -291,7 +312,7 @@ Result<Opened> open(const Source& source, const Params&) {
         {.name = table->kind == TableFilter::Kind::full ? "filter" : "partition " + std::to_string(i),
          .offset = partition.at.offset,
          .size = partition.at.size,
-         .format = kind_of(source.bytes.subspan(partition.at.offset, partition.at.size)),
+         .format = table->packed ? "" : kind_of(source.bytes.subspan(partition.at.offset, partition.at.size)),
          .filter = partition.filter});
   }
   const bool prefixes = Prefix::of(properties.extractor).has_value();
@@ -301,7 +322,7 @@ Result<Opened> open(const Source& source, const Params&) {
   if (table->partitions.empty()) {
     opened.whole = always(true, kTable, "none");
     if (properties.prefixes && prefixes) opened.seek = opened.whole;
-    opened.notes.emplace_back("no filter of RocksDB's own policies: the answer is perhaps for every key");
+    opened.notes.emplace_back("no filter of RocksDB's policies or ours: the answer is perhaps for every key");
     return opened;
   }
   const auto whole = std::make_shared<TableQuery>(table, false);

@@ -42,7 +42,9 @@ struct TableFilter {
   Footer footer;
   Properties properties;
   Kind kind = Kind::none;
+  bool packed = false;                // by our own policy (packed.h)
   Index index;                        // for a partitioned filter
+  std::uint64_t index_bytes = 0;      // of that
   std::vector<Partition> partitions;  // only one for a full filter
   std::vector<std::string> notes;
 

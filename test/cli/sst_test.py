@@ -93,11 +93,53 @@ class Reports(Case):
         for table in report:
             self.assertEqual((table["holds"], table["missing"]), ("prefixes", 0))
 
+    def test_filters_of_our_plugins(self):
+        for engine in "leveldb", "rocksdb":
+            # 36 keys of LevelDB or 10,000 of RocksDB at 10 bits each; `fpr` is what doc/lsm.md says of each family.
+            for family, fpr in ("dense", (0.001, 0.002)), ("line", (0.006, 0.014)), ("classic", (0.006, 0.013)):
+                report = self.check(engine, "perhaps-" + family, "", fpr)
+                for table in report:
+                    self.assertRegex(table["filter"], "^(dense|ribbon), " if family == "dense" else "^" + family + ", ")
+                    self.assertLess(abs(table["keys"] - table["keys_read"]), 0.02 * table["keys_read"])
+                    self.assertAlmostEqual(table["bits_per_key"], 10, delta=1.5)
+        report = self.check("rocksdb", "perhaps-dense-partitioned", "dense, ", (0.0009, 0.002))
+        self.assertIn("partitions", report[0]["filter"])
+
+    def test_partitions_include_their_index(self):
+        for kind in "partitioned", "perhaps-dense-partitioned":
+            file = sorted(glob.glob(self.database("rocksdb", kind) + "/*.sst"))[0]
+            table = self.json(file)[0]
+            info = json.loads(subprocess.check_output([PERHAPS, "info", "--json", file]))[0]
+            partitions = sum(entry["size"] for entry in info["entries"])
+            self.assertGreater(table["filter_bytes"], partitions + 10 * len(info["entries"]))
+            self.assertEqual(table["filter_bytes"], info["bytes"])
+
+    def test_info_and_query_ask_our_filters(self):
+        for engine in "leveldb", "rocksdb":
+            path = self.database(engine, "perhaps-dense")
+            file = sorted(glob.glob(path + "/*.ldb") + glob.glob(path + "/*.sst"))[0]
+            self.assertEqual(subprocess.run([PERHAPS, "query", "-q", file, "-e", "key0000005"]).returncode, 0)
+            keys = "".join("absent%d\n" % i for i in range(50)).encode()
+            denied = subprocess.check_output([PERHAPS, "query", "-v", "-c", file], input=keys)
+            self.assertGreater(int(denied), 45)
+
     def test_without_a_filter(self):
         for engine in "leveldb", "rocksdb":
             table = self.json("--verify", self.database(engine, "none"))[0]
             self.assertEqual((table["missing"], table["absent"]), (0, 0))
             self.assertEqual((table["filter"], table["filter_bytes"], table["fpr"]), ("none", 0, 1))
+            self.assertNotIn("fpr_measured", table)
+
+    def test_a_filter_that_cannot_be_read_is_not_verified(self):
+        path = self.database("leveldb", "other")
+        table = self.json(path)[0]
+        self.assertEqual(table["filter"], "none")
+        self.assertIn("another policy, sst_peer.Other", " ".join(table["notes"]))
+        self.refused("--verify", path, says="not verified; ignored: a filter of another policy, sst_peer.Other")
+
+    def test_other_tables_are_named(self):
+        self.refused(self.database("rocksdb", "plain", 2000), says="this is a PlainTable of RocksDB")
+        self.refused(self.database("rocksdb", "cuckoo", 2000), says="this is a cuckoo table of RocksDB")
 
     def test_people_see_aligned_columns_and_a_total(self):
         lines = self.ok(self.database("rocksdb", "bloom"), self.database("leveldb", "bloom")).splitlines()
@@ -109,12 +151,17 @@ class Reports(Case):
 
 class Proofs(Case):
     def test_a_filter_that_denies_a_key_is_found(self):
-        path = sorted(glob.glob(self.database("leveldb", "bloom", 2000) + "/*.ldb"))[0]
+        for filter_kind, policy in ("bloom", b"leveldb.BuiltinBloomFilter2"), ("perhaps-dense", b"perhaps.packed2"):
+            with self.subTest(filter_kind):
+                self.denies(filter_kind, policy)
+
+    def denies(self, filter_kind, policy):
+        path = sorted(glob.glob(self.database("leveldb", filter_kind, 2000) + "/*.ldb"))[0]
         report = self.json("--verify", path)[0]
         self.assertEqual(report["missing"], 0)
         with open(path, "r+b") as file:
             data = bytearray(file.read())
-            name = b"filter.leveldb.BuiltinBloomFilter2"
+            name = b"filter." + policy
             at = data.index(name) + len(name)
             offset, at = varint(data, at)
             size, at = varint(data, at)

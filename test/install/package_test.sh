@@ -80,6 +80,15 @@ objects=("$work"/{main,plain,wide}.o)
 "$work/pc_static" "$work/pc_static.perhaps"
 ! ldd "$work/pc_static" | grep libperhaps || exit 1
 
+echo '-- the plug-ins, by pkg-config, with the shared library'
+for engine in leveldb rocksdb; do
+  read -ra flags < <(pkg-config --cflags --libs "perhaps_$engine")
+  "$compiler" -std=c++20 -O0 "$here/consumer/$engine.cc" "${flags[@]}" \
+    -Wl,-rpath,"$(pkg-config --variable=libdir perhaps)" -o "$work/pc_$engine"
+  "$work/pc_$engine"
+  [[ $(ldd "$work/pc_$engine") == *"$prefix/"*libperhaps.so* ]] || refuse "pc_$engine is not linked with libperhaps.so"
+done
+
 echo '-- C99, and C++ with the C header alone'
 for language in c c++; do
   for cc in gcc clang-14; do

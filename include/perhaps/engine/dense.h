@@ -111,7 +111,7 @@ struct Dense {
       return query_each(bytes, columns, head, h);
     const std::byte* const at = bytes.data() + columns.from;
     return (n <= kNear ? first_four<false>(at, head, h) : first_four_far(at, head, h)) &&
-           query_each(bytes, columns, head, h);
+           query_rest(bytes, columns, head, h);
   }
 
  private:
@@ -174,6 +174,9 @@ struct Dense {
   [[gnu::noinline]] static bool first_four_far(const std::byte* at, Head head, std::uint64_t h) noexcept {
     return first_four<true>(at, head, h);
   }
+  // The columns after the first four, and the extra one. Keys that come this far are mostly in the set, so it has no
+  // branch for each column.
+  PERHAPS_API static bool query_rest(Bytes bytes, Columns columns, Head head, std::uint64_t h) noexcept;
   // Column by column, and the extra one.
   PERHAPS_API static bool query_each(Bytes bytes, Columns columns, Head head, std::uint64_t h) noexcept;
 };
@@ -181,6 +184,7 @@ struct Dense {
 // Up to some 2800 keys.
 struct DenseGroups {
   static constexpr std::size_t kMaxGroups = 64;  // dense filters in one
+  static constexpr std::size_t kMean = 44;       // keys in a group
   static constexpr std::size_t kTailBytes = 4;   // behind the heads of the groups
   static constexpr std::uint8_t kTag = 190;      // the last byte: groups, and not one dense filter
 
@@ -204,6 +208,13 @@ struct DenseGroups {
   }
   // Whether the heads fit the bytes; reads every head.
   PERHAPS_API static bool valid(Bytes filter) noexcept;
+  // What a valid filter holds, and the rate to expect of it.
+  struct Summary {
+    std::uint64_t keys;
+    double fpr;
+  };
+  // REQUIRES: valid(filter)
+  PERHAPS_API static Summary summary(Bytes filter) noexcept;
 
  private:
   static constexpr std::uint8_t kNoSolution = 255;

@@ -2,12 +2,12 @@
 // of bytes, queried before the table is read.
 //
 //   FilterBlockBuilder builder({.bits_per_key = 10, .prefix = PrefixExtractor::delimiter('/')});
-//   for each key of the table, in order:  builder.add(user_key);
+//   for (const std::string& user_key : table) builder.add(user_key);         // in order
 //   write(builder.finish());
 //
 //   const FilterBlock filter = FilterBlock::over(bytes);                     // in memory, or piece by piece: lazy()
-//   if (filter.may_contain(key)) read the table;
-//   if (filter.may_contain_prefix("eu/")) seek;
+//   if (filter.may_contain("eu/ber")) read_the_table();
+//   if (filter.may_contain_prefix("eu/")) seek();
 //
 // Modes:
 //   full         one filter of the whole table
@@ -94,7 +94,8 @@ struct FilterBlockOptions {
 // add* finish, or in per_block mode (add* next_block)* finish.
 class FilterBlockBuilder {
  public:
-  // REQUIRES: can_pack(options.family), options.bits_per_key > 0, and whole keys or a prefix
+  // REQUIRES: options.bits_per_key > 0, and whole keys or a prefix
+  // Throws std::invalid_argument unless can_pack(options.family) and, in per_block mode, can_pack_few.
   PERHAPS_API explicit FilterBlockBuilder(FilterBlockOptions options);
 
   // In table order. Throws std::bad_alloc, as all of these; the block then answers *perhaps* to everything.
@@ -164,11 +165,13 @@ class FilterBlock {
 
   // Full and partitioned.
   bool may_contain(Bytes key) const noexcept { return may_contain(key, digest_of(key)); }
+  bool may_contain(std::string_view key) const noexcept { return may_contain(bytes_of(key)); }
   // Bit i of the answer belongs to keys[i]. Consecutive keys of one piece load it once.
   // REQUIRES: keys.size() <= kBatch
   PERHAPS_API std::uint64_t may_contain(std::span<const Bytes> keys) const noexcept;
   // Could there be a key with the prefix of `target`?
   PERHAPS_API bool may_contain_prefix(Bytes target) const noexcept;
+  bool may_contain_prefix(std::string_view target) const noexcept { return may_contain_prefix(bytes_of(target)); }
   // Per block: the filter of data block number `block`.
   bool may_contain(std::uint64_t block, Bytes key) const noexcept { return may_contain(block, key, digest_of(key)); }
   PERHAPS_API bool may_contain_prefix(std::uint64_t block, Bytes target) const noexcept;
