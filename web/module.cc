@@ -148,7 +148,7 @@ Explanation explained(const perhaps_filter& handle, Bytes key, const std::uint64
   const AnyFilter& filter = *handle.filter;
   if (filter.digests() != nullptr)
     return explain(filter, integer != nullptr ? digest_for(filter, *integer) : digest_for(filter, key));
-  return explain_foreign(handle.opened, key);
+  return explain_foreign(handle.opened, handle.opened.whole->describe(), key);
 }
 
 std::string row_text(const cli::SizeRow& row) {
