@@ -220,6 +220,29 @@ test("texts, bytes and numbers are different keys, and numbers have 64 bits", as
   assert.throws(() => filter.addMany(new Uint8Array(4)), TypeError);
 });
 
+test("a batch of texts is its texts one by one, ASCII or not", async () => {
+  const ascii = Array.from({ length: 100 }, (_, i) => "x".repeat(i % 7) + i);
+  const large = "y".repeat(3 << 19); // more than the scratch has room for
+  for (const batch of [
+    ascii,
+    [...ascii, "", "ü", ...ascii.map((text) => `${text}€`), "\u{1f600}", "\ud800"],
+    [...ascii, 7, 8n, ...ascii.map((text) => `${text}!`), new Uint8Array([1, 2]), "z"],
+    [...ascii, large, ...ascii.map((text) => `${text}?`)],
+    Array(40).fill(""),
+    Array(100_000).fill("the same again and again, in more than one part"),
+  ]) {
+    const together = await Filter.create({ keys: 1000, fpr: 1e-9 });
+    const apart = await Filter.create({ keys: 1000, fpr: 1e-9 });
+    together.addMany(batch);
+    for (const key of batch.slice(0, 1000)) apart.add(key);
+    assert.deepEqual(Buffer.from(whole(together)), Buffer.from(whole(apart)));
+    assert.ok(together.hasMany(batch).every((answer) => answer === 1));
+    assert.deepEqual([...together.hasMany(["absent", ...Array(20).fill("no")])], Array(21).fill(0));
+    together.free();
+    apart.free();
+  }
+});
+
 test("numbers are hashed as the command line hashes them", async () => {
   writeFileSync(
     join(folder, "numbers"),

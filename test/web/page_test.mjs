@@ -438,6 +438,7 @@ test("axe has no serious finding, in both themes; pictures are kept", async () =
         hash,
         async (page) => {
           const name = hash.replace(/\W+/g, "-");
+          if (hash === "size") await page.locator("#size svg").waitFor();
           for (const width of [360, 768, 1280]) {
             await page.setViewportSize({ width, height: 900 });
             const wide = await page.evaluate(() => document.documentElement.scrollWidth);
@@ -529,16 +530,20 @@ test("make serve shows the page", async () => {
   const context = await browser.newContext();
   try {
     let said = "";
-    for await (const some of server.stdout.setEncoding("utf8")) {
-      said += some;
-      if (/port \d+/.test(said)) break;
-    }
+    await new Promise((resolve) => {
+      server.stdout.setEncoding("utf8").on("data", (some) => {
+        said += some;
+        if (/port \d+ /.test(said)) resolve();
+      });
+      server.on("exit", resolve);
+    });
+    assert.match(said, /port \d+ /);
     const page = await context.newPage();
     await page.goto(`http://127.0.0.1:${/port (\d+)/.exec(said)[1]}/#choose`);
     await page.waitForFunction(() => document.documentElement.dataset.ready === "choose");
   } finally {
     await context.close();
-    process.kill(-server.pid);
+    if (server.exitCode === null) process.kill(-server.pid);
   }
 });
 
