@@ -3,10 +3,10 @@
 #include <array>
 #include <cstdio>
 
-#include "any/bit_positions.h"
 #include "any/flat.h"
 #include "any/scalable.h"
 #include "build/ribbon_dense.h"
+#include "format/bit_positions.h"
 
 namespace perhaps {
 namespace {
@@ -343,7 +343,7 @@ Explanation explain_foreign(const format::Opened& opened, const Description& des
     ExplainedPart part;
     part.name = entry.name;
     part.perhaps = entry.filter->may_contain(key);
-    if (const auto* const classic = dynamic_cast<const BitPositions*>(entry.filter.get())) {
+    if (const auto* const classic = dynamic_cast<const format::BitPositions*>(entry.filter.get())) {
       if (const auto positions = classic->positions(key)) {
         part.rule = "all";
         for (const std::uint64_t at : *positions) check_bit(part, classic->table().data(), at);

@@ -18,7 +18,7 @@
 #include <array>
 #include <cmath>
 
-#include "any/bit_positions.h"
+#include "format/bit_positions.h"
 #include "format/codec.h"
 #include "perhaps/bloom.h"
 

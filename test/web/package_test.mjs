@@ -447,11 +447,12 @@ test("every function and method has a type", () => {
 
 test("TypeScript accepts what the types promise, and refuses what they do not", () => {
   const project = temporary();
-  const settings = { strict: true, noEmit: true, module: "esnext", target: "es2022", lib: ["es2022", "dom"], types: [] };
+  const settings = { strict: true, noEmit: true, target: "es2022", lib: ["es2022", "dom"], types: [] };
+  const modules = { module: "esnext", moduleResolution: "bundler" };
   const paths = { perhaps: [join(NPM, "perhaps/perhaps.d.ts")] };
   writeFileSync(
     join(project, "tsconfig.json"),
-    JSON.stringify({ compilerOptions: { ...settings, moduleResolution: "bundler", paths }, files: ["use.ts"] }),
+    JSON.stringify({ compilerOptions: { ...settings, ...modules, paths }, files: ["use.ts"] }),
   );
   writeFileSync(
     join(project, "use.ts"),

@@ -7,7 +7,7 @@
 
 #include "perhaps/hash.h"
 
-namespace perhaps {
+namespace perhaps::format {
 
 class BitPositions {
  public:
@@ -19,4 +19,4 @@ class BitPositions {
   ~BitPositions() = default;
 };
 
-}  // namespace perhaps
+}  // namespace perhaps::format
