@@ -377,6 +377,19 @@ test("both modules give the same tables and answers", async () => {
       family,
     );
   }
+  // Tables behind the caches have a loop of their own, with fewer than eight probes, with eight and with more.
+  for (const fpr of [0.1, 0.01, 1e-4]) {
+    const size = { keys: 1.2e6, fpr };
+    const fast = await Filter.create(size);
+    const slow = await plain.Filter.create(size);
+    assert.ok(fast.byteSize > 1 << 19, "a table that is not far away");
+    for (const filter of [fast, slow]) filter.addMany(keys);
+    assert.ok(fast.hasMany(keys.subarray(0, 19999)).every((answer) => answer === 1));
+    const some = absent.subarray(0, 19999);
+    assert.deepEqual(fast.hasMany(some), slow.hasMany(some));
+    const texts = Array.from(keys.subarray(0, 5000), String);
+    assert.deepEqual(fast.hasMany(texts), slow.hasMany(texts));
+  }
 });
 
 const USE = `
