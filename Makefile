@@ -10,6 +10,7 @@ CONTENDERS ?=
 BENCH_ARGS ?=
 PORT ?= 8000
 SOAK_ARGS ?=
+SUITE ?=
 # Two jobs a core would fit in memory, but the tests time nothing: one each.
 JOBS ?= $(shell nproc)
 export CTEST_PARALLEL_LEVEL = $(JOBS)
@@ -25,7 +26,7 @@ help:
 	@echo 'make page     the page in the browser, build/page/index.html;  make serve  shows it on PORT=$(PORT)'
 	@echo 'make test     the whole suite, then its fast part under the sanitizers'
 	@echo 'make test-languages  Go and Rust; five languages write the same bytes and read those of the others'
-	@echo 'make test-web  the npm package in node, and the page in a real browser'
+	@echo 'make test-web  the npm package in node, and the page in a real browser      SUITE=package, page or monkey'
 	@echo 'make bench    measure against the limit and against others   CONTENDERS=dir BENCH_ARGS=...'
 	@echo 'make test-valkey, make test-defrag  the suite of the Redis module on Valkey 8, on a Redis 8 that defragments'
 	@echo 'make bench-redis  what the Redis module costs, and what its batches gain'
@@ -75,7 +76,7 @@ test-web:
 	@scripts/setup test
 	@test -f build/release/build.ninja || cmake --preset release -DPERHAPS_TESTS=OFF >/dev/null
 	@cmake --build build/release --target perhaps-cli
-	@scripts/test-web
+	@scripts/test-web $(SUITE)
 
 test-languages:
 	@scripts/setup languages
@@ -121,7 +122,9 @@ bench-lsm:
 bench-npm: npm
 	@mkdir -p build/npm-bench && cp bench/npm/package.json build/npm-bench
 	@cd build/npm-bench && npm install --no-package-lock --no-audit --no-fund --ignore-scripts --silent
-	@node bench/npm.mjs build/npm build/npm-bench $(BENCH_ARGS)
+	@test -f build/release/build.ninja || cmake --preset release -DPERHAPS_TESTS=OFF >/dev/null
+	@cmake --build build/release --target perhaps-bench-npm
+	@node bench/npm.mjs build/npm build/npm-bench build/release/perhaps-bench-npm $(BENCH_ARGS)
 
 soak:
 	@scripts/setup soak fuzz

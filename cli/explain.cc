@@ -1,6 +1,7 @@
 // perhaps explain: why a filter answers *perhaps* or *no* to a key, bit by bit.
 #include "any/explain.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "any_file.h"
@@ -33,12 +34,15 @@ std::string json_of(const std::string& key, const Explanation& e) {
   return json.text();
 }
 
-std::string verdict_of(const Check& check) {
+std::string verdict_of(const Check& check, std::string_view rule) {
   if (check.what == "bit") return check.holds ? "set" : "not set";
   if (check.what == "counter") return fmt::format("{}{}", check.found, check.holds ? "" : ": none");
   if (check.what == "column")
     return fmt::format("parity {}, wanted {}{}", check.found, check.wanted, check.holds ? "" : ": differs");
-  if (check.what == "slot" && check.found == 0) return "empty";
+  if (check.what == "cell")
+    return fmt::format("generations {:08b}{}", check.found, check.holds ? "" : ": none in common");
+  if (rule == "xor") return fmt::format("{}", check.found);
+  if (check.what == "slot" && check.found == 0 && !check.holds) return "empty";
   return check.holds ? "the same" : "another";
 }
 
@@ -50,7 +54,7 @@ void print(Out& out, const ExplainedPart& part) {
   std::vector<std::vector<std::string>> rows;
   for (const Check& check : part.checks) {
     rows.push_back({indent + std::string(check.what), fmt::format("{}", check.at),
-                    fmt::format("byte {}, bit {}", check.at / 8, check.at % 8), verdict_of(check)});
+                    fmt::format("byte {}, bit {}", check.at / 8, check.at % 8), verdict_of(check, part.rule)});
   }
   out.write(table(rows, "lrll"));
 }
@@ -58,13 +62,19 @@ void print(Out& out, const ExplainedPart& part) {
 std::string why(const Explanation& e) {
   std::size_t failed = 0;
   std::size_t all = 0;
+  std::uint64_t together = 0;
   std::string_view rule = "none";
   for (const ExplainedPart& part : e.parts) {
     if (part.rule != "none") rule = part.rule;
     all += part.checks.size();
-    for (const Check& check : part.checks) failed += !check.holds;
+    for (const Check& check : part.checks) {
+      failed += !check.holds;
+      together ^= check.found;
+    }
   }
   if (e.parts.size() != 1 || rule == "none") return "";
+  if (rule == "xor")
+    return fmt::format(": XORed, they are {}the fingerprint", e.perhaps ? "" : fmt::format("{}, not ", together));
   if (rule == "any") return e.perhaps ? ": the fingerprint is there" : ": the fingerprint is in none of them";
   return e.perhaps ? fmt::format(": all {} hold", all) : fmt::format(": {} of {} fail", failed, all);
 }
@@ -77,13 +87,16 @@ void print(Out& out, const std::string& key, const Explanation& e) {
     if (e.word != e.digest) out.write(fmt::format("  {:<13}  {}\n", "word", hex(*e.word)));
   }
   for (const ExplainedPart& part : e.parts) print(out, part);
-  if (!e.digest) out.write("  another system's format: only its answers are shown\n");
+  const auto unshown = [](const ExplainedPart& part) { return part.rule == "none" && part.steps.empty(); };
+  if (!e.digest && std::ranges::all_of(e.parts, unshown))
+    out.write("  another system's format, not a classic Bloom filter: only its answers are shown\n");
   out.write(fmt::format("  {:<13}  {}{}\n", "answer", e.perhaps ? "perhaps" : "no", why(e)));
 }
 
 int run(Options& options) {
   const AnyFile file(options.filter, options.open, options.format);
   const AnyFilter& filter = file.filter();
+  const auto described = filter.digests() == nullptr ? std::optional(file.opened.whole->describe()) : std::nullopt;
   options.keys.choice.asks_digests = true;
   options.keys.adopt(recipe_of(file.record(), options.filter), options.filter);
   read_stdin_if_none(options.keys);
@@ -100,7 +113,7 @@ int run(Options& options) {
           if (number && filter.digests() == nullptr)
             fail("{}: this format hashes bytes: it has no integers", options.filter);
           const Explanation e = filter.digests() == nullptr
-                                    ? explain_foreign(file.opened, key)
+                                    ? explain_foreign(file.opened, *described, key)
                                     : explain(filter, number ? digest_for(filter, value) : digest_for(filter, key));
           const std::string shown =
               number ? std::to_string(value) : std::string(reinterpret_cast<const char*>(key.data()), key.size());

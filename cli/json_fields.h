@@ -45,8 +45,8 @@ template <class Json>
 std::string json_of(const Check& check) {
   Json json;
   json.add("what", check.what).add("at", check.at).add("bits", check.bits);
-  // A digest does not fit into the numbers of every reader.
-  if (check.bits == 64 && check.what != "column") {
+  // What has more than 53 bits does not fit into the numbers of every reader.
+  if (check.bits > 53 && check.what != "column") {
     json.add("wanted", hex(check.wanted)).add("found", hex(check.found));
   } else {
     json.add("wanted", check.wanted).add("found", check.found);

@@ -1,7 +1,8 @@
 // Puts together what is published.
 //   node web/build.mjs package WASM_FOLDER OUT     the npm package as a folder, and packed: OUT/perhaps-VERSION.tgz
 //   node web/build.mjs page WASM_FOLDER OUT        the page: static files that work from disk and from any host
-// WASM_FOLDER has perhaps_web_plain.wasm and perhaps_web_simd128.wasm. Needs xz; the page also esbuild.
+// WASM_FOLDER has perhaps_web_plain.wasm, perhaps_web_simd128.wasm and perhaps_web_page.wasm. Needs xz; the page also
+// esbuild.
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -59,7 +60,7 @@ function buildPage() {
   copyFileSync(join(web, "page", "page.css"), join(out, "page.css"));
   writeFileSync(join(out, "page.js"), bundled("main.js"));
   const texts =
-    `globalThis.perhapsWasm=${JSON.stringify(packed("simd128"))};\n` +
+    `globalThis.perhapsWasm=${JSON.stringify(packed("page"))};\n` +
     `globalThis.perhapsWorker=${JSON.stringify(bundled("worker.js"))};\n`;
   writeFileSync(join(out, "wasm.js"), texts);
   console.log(join(out, "index.html"));

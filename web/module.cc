@@ -1,9 +1,5 @@
-// The library as a WebAssembly module: what web/core.js calls. Filters are handles of the C API. Texts go in as UTF-8
-// with a zero at the end; many keys go in as one run of bytes and the offset of each. Larger answers are JSON, in the
-// words and fields of the command line. No filter, hash, model or format is here.
-//
-// A function that can fail returns a status of perhaps.h; web_error() has the text. What a function leaves for the
-// caller to fetch (text or bytes) is in web_result() and web_result_size() until the next call.
+// The library as a WebAssembly module: what web/core.js calls (web/module.h). Texts go in as UTF-8 with a zero at the
+// end; many keys go in as one run of bytes and the offset of each.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -12,51 +8,29 @@
 #include <new>
 #include <vector>
 
-#include "any/explain.h"
 #include "c/handle.h"
 #include "cli/json_fields.h"
 #include "cli/size_rows.h"
-#include "cli/tree.h"
-#include "cli/wilson.h"
 #include "perhaps.h"
 #include "perhaps/detail/bits.h"
 #include "perhaps/file/container.h"
 #include "perhaps/format/format.h"
 #include "web/json.h"
-
-#define PERHAPS_WEB extern "C" __attribute__((used, visibility("default")))
+#include "web/module.h"
 
 namespace perhaps::web {
-namespace {
 
 std::string error_text;
 std::string result;
+
+namespace {
+
 perhaps_options wanted{};
 std::uint64_t wanted_seed = 0;
 
 perhaps_status of_library(perhaps_status status) {
   if (status != PERHAPS_OK) error_text = perhaps_last_error();
   return status;
-}
-perhaps_status failed(const Error& error) {
-  error_text = error.detail;
-  return static_cast<perhaps_status>(static_cast<int>(error.code) + 1);
-}
-// Runs what leaves a text in `result`. Nothing is thrown past this.
-template <class Work>
-perhaps_status guarded(Work work) {
-  try {
-    Result<std::string> made = work();
-    if (!made) return failed(made.error());
-    result = *std::move(made);
-    return PERHAPS_OK;
-  } catch (const std::bad_alloc&) {
-    error_text = "not enough memory";
-    return PERHAPS_NO_MEMORY;
-  } catch (const std::exception& e) {
-    error_text = e.what();
-    return PERHAPS_INTERNAL;
-  }
 }
 
 constexpr std::size_t kChunk = 1024;
@@ -136,21 +110,6 @@ std::vector<Bytes> tables_of(const perhaps_filter& handle, std::uint32_t entry) 
   return tables;
 }
 
-// -------------------------------------------------------------------------------------------------------- explanation
-
-std::string text_of(const Explanation& e) {
-  Json json;
-  cli::add_explanation(json, e);
-  return json.text();
-}
-
-Explanation explained(const perhaps_filter& handle, Bytes key, const std::uint64_t* integer) {
-  const AnyFilter& filter = *handle.filter;
-  if (filter.digests() != nullptr)
-    return explain(filter, integer != nullptr ? digest_for(filter, *integer) : digest_for(filter, key));
-  return explain_foreign(handle.opened, key);
-}
-
 std::string row_text(const cli::SizeRow& row) {
   const auto& [family, keys, size] = row;
   Json json;
@@ -159,48 +118,6 @@ std::string row_text(const cli::SizeRow& row) {
   json.add("bits_per_key_limit", row.limit()).add("above_limit", row.above()).add("summary", family->summary);
   json.add("add", family->inserts).add("remove", family->erases).add("merge", family->merges);
   return json.add("grow", family->grows).text();
-}
-
-// Reads for a key that is in the tree, on each level by its share of keys: one, and those in vain on the levels before.
-double present_reads(std::span<const Level> levels, const Allocation& allocation) {
-  double all = 0;
-  double sum = 0;
-  double before = 0;
-  for (std::size_t i = 0; i < levels.size(); ++i) {
-    const auto keys = static_cast<double>(levels[i].keys);
-    all += keys;
-    sum += keys * (1 + before);
-    before += levels[i].cost * allocation.levels[i].fpr;
-  }
-  return all > 0 ? sum / all : 0;
-}
-
-Result<std::string> tree_text(const cli::Tree& tree) {
-  if (auto good = check(tree); !good) return good.error();
-  const auto all = spread_budget(tree);
-  if (!all) return all.error();
-  const Allocation& best = all->best;
-  const Allocation& even = all->even;
-  const auto levels = all->spread.levels();
-  Json json;
-  json.add("budget", tree.budget).add("bytes", best.bytes).add("wasted_reads", best.wasted);
-  json.add("even_bytes", even.bytes).add("even_wasted_reads", even.wasted);
-  json.add("present_reads", present_reads(levels, best)).add("even_present_reads", present_reads(levels, even));
-  std::size_t i = 0;
-  const std::string rows = Json::array_of(levels, [&](const Level& level) {
-    const Allocation::Share& share = best.levels[i];
-    const Allocation::Share& even_share = even.levels[i++];
-    Json row;
-    row.add("level", std::uint64_t{i}).add("keys", level.keys).add("family", name_of(level.family));
-    row.add("cost", level.cost).add("bytes", share.bytes).add("bits_per_key", share.bits_per_key);
-    row.add("fpr", share.fpr).add("even_bytes", even_share.bytes).add("even_bits_per_key", even_share.bits_per_key);
-    return row.add("even_fpr", even_share.fpr).text();
-  });
-  return json.add("bytes_for_even_reads", all->small.bytes).raw("levels", rows).text();
-}
-
-std::uint64_t whole(double number) {
-  return number >= 1 && number < 0x1p63 ? static_cast<std::uint64_t>(number) : number >= 1 ? UINT64_MAX >> 1 : 0;
 }
 
 }  // namespace
@@ -353,15 +270,6 @@ PERHAPS_WEB int web_read_only(const perhaps_filter* filter) { return filter->cha
 PERHAPS_WEB int web_info(const perhaps_filter* filter) {
   return guarded([&]() -> Result<std::string> { return info_of(*filter); });
 }
-// `integer`: the key, if it is a number; else null.
-PERHAPS_WEB int web_explain(const perhaps_filter* filter, const void* key, std::size_t size,
-                            const std::uint64_t* integer) {
-  return guarded([&]() -> Result<std::string> {
-    if (integer != nullptr && filter->filter->digests() == nullptr)
-      return Error{Errc::unsupported, "this format hashes bytes: it has no integers"};
-    return text_of(explained(*filter, {static_cast<const std::byte*>(key), size}, integer));
-  });
-}
 // The share of bits that are set in each of `cells` equal parts of a table.
 PERHAPS_WEB int web_fill(const perhaps_filter* filter, std::uint32_t entry, std::uint32_t cells, float* out) {
   return guarded([&]() -> Result<std::string> {
@@ -392,27 +300,6 @@ PERHAPS_WEB int web_table(const perhaps_filter* filter, std::uint32_t from, std:
     return std::string(reinterpret_cast<const char*>(part.data()), part.size());
   });
 }
-// The same filter in another system's format. `entry`: which one of a file that holds many; -1: the file.
-PERHAPS_WEB int web_convert(const perhaps_filter* filter, const char* to, std::int32_t entry) {
-  return guarded([&]() -> Result<std::string> {
-    const format::Codec* const codec = format::find(to);
-    if (codec == nullptr) return Error{Errc::bad_parameter, "'" + std::string(to) + "' is no format"};
-    if (filter->codec == nullptr) {
-      return Error{Errc::unsupported,
-                   "perhaps to " + std::string(to) + ": the two hash a key differently: build it anew from the keys"};
-    }
-    format::Opened opened = filter->opened;
-    if (entry >= 0 && static_cast<std::size_t>(entry) < opened.entries.size())
-      opened.entries = {opened.entries[static_cast<std::size_t>(entry)]};
-    const format::Params params(*codec);
-    auto made = format::convert({.bytes = filter->source, .file_name = filter->file_name}, opened, *codec, params);
-    if (!made) return std::move(made).error();
-    // Nothing is given out that does not open again.
-    if (auto back = codec->open({.bytes = made->bytes, .file_name = {}}, params); !back) return std::move(back).error();
-    return std::string(reinterpret_cast<const char*>(made->bytes.data()), made->bytes.size());
-  });
-}
-
 // ------------------------------------------------------------------------------------------------- without a filter
 
 PERHAPS_WEB int web_families() {
@@ -449,38 +336,6 @@ PERHAPS_WEB int web_sizes(double keys, double fpr, double bits_per_key, double m
       if (const auto row = size_row(question, family)) rows.push_back(*row);
     }
     return Json::array_of(rows, row_text);
-  });
-}
-// Bits per key of every family over rates from 10 % to 0.001 %: the lines of `perhaps size --plot`.
-PERHAPS_WEB int web_curves(double keys) {
-  return guarded([&]() -> Result<std::string> {
-    std::vector<double> exponents;
-    for (double exponent = -1; exponent >= -5.001; exponent -= 0.125) exponents.push_back(exponent);
-    return Json::array_of(exponents, [&](double exponent) {
-      const double fpr = std::pow(10, exponent);
-      Json json;
-      json.add("fpr", fpr).add("limit", bits_per_key_limit(fpr));
-      for (const FamilySize& size : size_table({.keys = whole(keys), .fpr = fpr}))
-        json.add(name_of(size.kind), 8 * static_cast<double>(size.bytes) / keys);
-      return json.text();
-    });
-  });
-}
-// As `perhaps allocate --json`.
-PERHAPS_WEB int web_allocate(std::uint32_t levels, double ratio, double keys, double budget, const char* family,
-                             std::uint32_t ribbon, std::uint32_t runs) {
-  return guarded([&]() -> Result<std::string> {
-    const auto kind = kind_named(family);
-    if (!kind) return Error{Errc::bad_parameter, "'" + std::string(family) + "' is no family"};
-    return tree_text({levels, ratio, whole(keys), whole(budget), *kind, ribbon, runs});
-  });
-}
-// Between which rates the true one lies, at 95 % confidence, if `hits` of `tries` lookups of absent keys hit.
-PERHAPS_WEB int web_interval(double hits, double tries) {
-  return guarded([&]() -> Result<std::string> {
-    const cli::Interval interval = cli::wilson(whole(hits), whole(tries), 1.96);
-    Json json;
-    return json.add("low", interval.low).add("high", interval.high).text();
   });
 }
 // Numbers that are as good as random, the same ones for the same seed: SplitMix64.

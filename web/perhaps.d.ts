@@ -84,35 +84,6 @@ export interface Description extends Figures {
   notes: string[];
 }
 
-/** One bit, counter, slot or parity that a lookup reads. */
-export interface Check {
-  what: "bit" | "counter" | "slot" | "stash" | "column";
-  /** Its first bit in the table, counted from the lowest bit of byte 0. */
-  at: number;
-  bits: number;
-  wanted: number | string;
-  found: number | string;
-  holds: boolean;
-  content?: string;
-}
-
-/** Why a filter answers as it does: what `perhaps explain --json` prints. */
-export interface Explanation {
-  family: string;
-  hash: string;
-  digest: string | null;
-  word: string | null;
-  parts: {
-    name: string;
-    steps: Record<string, string>;
-    /** All or any of the checks must hold; "none": not shown step by step. */
-    rule: "all" | "any" | "none";
-    checks: Check[];
-    perhaps: boolean;
-  }[];
-  answer: "perhaps" | "no";
-}
-
 export type Code =
   | "TRUNCATED"
   | "BAD_MAGIC"
@@ -171,13 +142,10 @@ export class Filter {
   readonly byteSize: number;
   readonly readOnly: boolean;
   describe(): Description;
-  explain(key: Key): Explanation;
   /** The share of set bits in each of `cells` equal parts of the table; -1 where there are no bytes. */
   fill(cells: number, entry?: number): Float32Array;
   /** Bytes of the table. */
   table(from?: number, size?: number): Uint8Array;
-  /** The same filter in another format, exactly, or an error that says why not. */
-  convert(format: string, entry?: number): Uint8Array;
   /** Gives back its memory. A filter that is garbage collected does so too, at some time. */
   free(): void;
 }
@@ -202,46 +170,11 @@ export interface SizeRow {
 
 /** What each family would need: `perhaps size --json`. */
 export function sizeTable(size?: Size): Promise<SizeRow[]>;
-/** Bits per key of each family, by name, over rates from 10 % to 0.001 %. */
-export function sizeCurves(keys?: number): Promise<({ fpr: number; limit: number } & Record<string, number>)[]>;
-
-export interface Level {
-  level: number;
-  keys: number;
-  family: Family;
-  cost: number;
-  bytes: number;
-  bits_per_key: number;
-  fpr: number;
-  even_bytes: number;
-  even_bits_per_key: number;
-  even_fpr: number;
-}
-/** A memory budget over the levels of an LSM tree: `perhaps allocate --json`. */
-export function allocateLevels(tree: {
-  levels?: number;
-  ratio?: number;
-  keys: number;
-  budget: number;
-  family?: Family;
-  ribbon?: number;
-  runs?: number;
-}): Promise<{
-  budget: number;
-  bytes: number;
-  wasted_reads: number;
-  even_bytes: number;
-  even_wasted_reads: number;
-  bytes_for_even_reads: number;
-  levels: Level[];
-}>;
 
 export function families(): Promise<
   { name: Family; summary: string; add: boolean; remove: boolean; merge: boolean; grow: boolean; forget: boolean }[]
 >;
 export function formats(): Promise<{ name: string; summary: string; writes: boolean; converts: boolean }[]>;
-/** Where the true rate lies at 95 % confidence, if `hits` of `tries` lookups of absent keys answered *perhaps*. */
-export function rateInterval(hits: number, tries: number): Promise<{ low: number; high: number }>;
 /** Numbers as good as random, the same ones for the same seed. */
 export function randomKeys(count: number, seed?: number): Promise<BigUint64Array>;
 /** Bytes that the module has taken from the system so far. */

@@ -23,7 +23,6 @@ loadFrom(async () => {
 });
 
 export {
-  allocateLevels,
   families,
   Filter,
   FormatError,
@@ -32,9 +31,7 @@ export {
   memoryInUse,
   PerhapsError,
   randomKeys,
-  rateInterval,
   ready,
-  sizeCurves,
   sizeTable,
   UnsupportedError,
   version,

@@ -15,20 +15,22 @@ namespace perhaps {
 
 // One thing that a lookup reads.
 struct Check {
-  std::string_view what;  // "bit", "counter", "slot", "stash" or "column"
+  std::string_view what;  // "bit", "counter", "slot", "stash", "cell" or "column"
   std::uint64_t at = 0;   // its first bit in the table, counted from the lowest bit of byte 0
   std::uint32_t bits = 1;
-  std::uint64_t wanted = 0;   // of a counter: at least so much
+  // Of a counter: at least so much. Of a cell: the generations that the cells before it have in common.
+  std::uint64_t wanted = 0;
   std::uint64_t found = 0;    // of a column: the parity of its bits under the coefficients
-  bool holds = false;         // found is what was wanted
-  std::uint64_t content = 0;  // of a column: its 64 bits from the start of the key on
+  bool holds = false;         // found is what was wanted; of a cell: the two have a generation in common
+  std::uint64_t content = 0;  // of a column: its bits from the start of the key on, at most 64
 };
 
 // One table that was asked: the only one of most filters, or a link of a chain, or a filter inside a file.
 struct ExplainedPart {
   std::string name;  // empty for the only one
   Facts steps;       // from the digest to the place, in order: "line" and "17 of 2,504"
-  // "all" checks must hold for *perhaps*, or "any"; "none": this family or format is not shown step by step
+  // "all" checks must hold for *perhaps*, or "any"; "xor": what they found, XORed together, must be what each wanted;
+  // "none": this format is not shown step by step, or the table answers *perhaps* to everything
   std::string_view rule = "none";
   std::vector<Check> checks;
   bool perhaps = false;
@@ -49,7 +51,8 @@ Explanation explain(const AnyFilter& filter, std::uint64_t digest);
 std::uint64_t digest_for(const AnyFilter& filter, Bytes key);
 std::uint64_t digest_for(const AnyFilter& filter, std::uint64_t integer);
 
-// Of a file of another system: which of its filters answer *perhaps*.
-Explanation explain_foreign(const format::Opened& opened, Bytes key);
+// Of a file of another system: which of its filters answer *perhaps*, and the bits that the classic ones read.
+// `described` is opened.whole->describe(), which reads the whole table: once for many keys.
+Explanation explain_foreign(const format::Opened& opened, const Description& described, Bytes key);
 
 }  // namespace perhaps

@@ -219,22 +219,30 @@ void RibbonLayout::build_shard(const RibbonShape& shape, std::span<const std::ui
   if (!try_seed(shape, work, 0)) start_over(shape, work);
 }
 
-bool RibbonLayout::dense(const RibbonShape& shape, const std::byte* table, std::uint32_t i, std::uint64_t h) noexcept {
-  for (; i < shape.fronts; ++i) h = remixed(h);
-  const std::byte* shard = table + shape.front_bytes() + detail::directory_bytes(0);
+ribbon::DenseLookup::DenseLookup(const RibbonShape& shape, const std::byte* table, std::uint32_t i,
+                                 std::uint64_t h) noexcept {
+  for (; i < shape.fronts; ++i) h = RibbonLayout::remixed(h);
+  const std::byte* const shard = table + shape.front_bytes() + detail::directory_bytes(0);
   if (shape.tiny()) {
-    if (shape.rest == 0) return false;
-    ribbon::Dense d = tiny_dense(shape);
-    d.seed = static_cast<std::uint32_t>(shard[0]);
-    d.extra_seed = static_cast<std::uint32_t>(shard[1]);
-    return d.seed == kMaxSeeds || ribbon::dense_equals(shape, Bytes(shard, shape.tiny_bytes()), d, mixed(h, 0));
+    if (shape.rest == 0) return;
+    bytes = Bytes(shard, shape.tiny_bytes());
+    dense = tiny_dense(shape);
+    dense.seed = static_cast<std::uint32_t>(shard[0]);
+    dense.extra_seed = static_cast<std::uint32_t>(shard[1]);
+    every = dense.seed == RibbonLayout::kMaxSeeds;
+    mixed = RibbonLayout::mixed(h, 0);
+    return;
   }
-  if (shard[0] != std::byte{0}) return true;
-  const ribbon::Dense d{0, detail::load<std::uint16_t>(shard + 4), detail::load<std::uint16_t>(shard + 6),
-                        static_cast<std::uint32_t>(shard[2]), static_cast<std::uint32_t>(shard[3])};
-  const std::uint64_t bytes = words_of_bits(std::uint64_t{d.slots} * shape.columns + d.extra) * 8;
-  return ribbon::dense_equals(shape, Bytes(shard + std::uint64_t{detail::load<std::uint32_t>(shard + 8)} * 8, bytes), d,
-                              mixed(h, seed_of(shard)));
+  every = shard[0] != std::byte{0};
+  dense = {0, detail::load<std::uint16_t>(shard + 4), detail::load<std::uint16_t>(shard + 6),
+           static_cast<std::uint32_t>(shard[2]), static_cast<std::uint32_t>(shard[3])};
+  bytes = Bytes(shard + std::uint64_t{detail::load<std::uint32_t>(shard + 8)} * 8,
+                words_of_bits(std::uint64_t{dense.slots} * shape.columns + dense.extra) * 8);
+  mixed = RibbonLayout::mixed(h, RibbonLayout::seed_of(shard));
+}
+
+bool RibbonLayout::dense(const RibbonShape& shape, const std::byte* table, std::uint32_t i, std::uint64_t h) noexcept {
+  return ribbon::DenseLookup(shape, table, i, h).answer(shape);
 }
 
 namespace {

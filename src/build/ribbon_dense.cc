@@ -8,15 +8,6 @@
 namespace perhaps::ribbon {
 namespace {
 
-// Bits [at, at + count) of `bytes`, count <= 64, all of which are inside.  REQUIRES: bytes.size() >= 8
-std::uint64_t bits_at(Bytes bytes, std::uint64_t at, std::uint64_t count) noexcept {
-  const std::uint64_t byte = std::min<std::uint64_t>(at / 8, bytes.size() - 8);
-  const std::uint64_t shift = at - 8 * byte;
-  std::uint64_t word = detail::load<std::uint64_t>(bytes.data() + byte) >> shift;
-  if (shift + count > 64) word |= std::uint64_t{static_cast<unsigned char>(bytes[byte + 8])} << (64 - shift);
-  return count == 64 ? word : word & ((std::uint64_t{1} << count) - 1);
-}
-
 void set_bit(std::span<std::byte> bytes, std::uint64_t at) noexcept { bytes[at / 8] |= std::byte{1} << (at % 8); }
 
 // A system of up to 256 equations over all of up to 256 slots.
@@ -72,25 +63,42 @@ class DenseSystem {
 
 }  // namespace
 
-bool dense_equals(const RibbonShape& shape, Bytes bytes, const Dense& d, std::uint64_t a) noexcept {
-  if (d.slots == 0) return false;
+std::uint64_t bits_at(Bytes bytes, std::uint64_t at, std::uint64_t count) noexcept {
+  const std::uint64_t byte = std::min<std::uint64_t>(at / 8, bytes.size() - 8);
+  const std::uint64_t shift = at - 8 * byte;
+  std::uint64_t word = detail::load<std::uint64_t>(bytes.data() + byte) >> shift;
+  if (shift + count > 64) word |= std::uint64_t{static_cast<unsigned char>(bytes[byte + 8])} << (64 - shift);
+  return count == 64 ? word : word & ((std::uint64_t{1} << count) - 1);
+}
+
+std::uint32_t DenseLookup::parities(const RibbonShape& shape) const noexcept {
   std::array<std::uint64_t, RibbonShape::kMaxColumns> sum{};
-  for (std::uint32_t q = 0; 64 * q < d.slots; ++q) {
-    const std::uint64_t c = RibbonLayout::dense_coefficients(a, d.seed, q);
+  for (std::uint32_t q = 0; 64 * q < dense.slots; ++q) {
+    const std::uint64_t c = RibbonLayout::dense_coefficients(mixed, dense.seed, q);
     for (std::uint32_t j = 0; j < shape.columns; ++j) {
-      sum[j] ^= c & bits_at(bytes, d.column_bit(shape.columns, q, j), d.chunk_slots(q));
+      sum[j] ^= c & bits_at(bytes, dense.column_bit(shape.columns, q, j), dense.chunk_slots(q));
     }
   }
-  const std::uint32_t fingerprint = RibbonLayout::fingerprint_of(a);
-  std::uint32_t wrong = 0;
-  for (std::uint32_t j = 0; j < shape.columns; ++j) wrong |= parity(sum[j]) ^ (fingerprint >> j & 1);
-  if (wrong != 0 || d.extra == 0 || !RibbonLayout::is_extra(a, d.extra_seed, shape.wide)) return wrong == 0;
-  std::uint64_t extra = 0;
-  for (std::uint32_t q = 0; 64 * q < d.extra; ++q) {
-    extra ^= RibbonLayout::dense_coefficients(a, RibbonLayout::extra_seed(d.extra_seed), q) &
-             bits_at(bytes, d.extra_bit(shape.columns, 64 * q), std::min<std::uint64_t>(64, d.extra - 64 * q));
+  std::uint32_t all = 0;
+  for (std::uint32_t j = 0; j < shape.columns; ++j) all |= parity(sum[j]) << j;
+  return all;
+}
+
+std::uint32_t DenseLookup::extra_parity(const RibbonShape& shape) const noexcept {
+  std::uint64_t sum = 0;
+  for (std::uint32_t q = 0; 64 * q < dense.extra; ++q) {
+    sum ^= RibbonLayout::dense_coefficients(mixed, RibbonLayout::extra_seed(dense.extra_seed), q) &
+           bits_at(bytes, dense.extra_bit(shape.columns, 64 * q), std::min<std::uint64_t>(64, dense.extra - 64 * q));
   }
-  return parity(extra) == (fingerprint >> shape.columns & 1);
+  return parity(sum);
+}
+
+bool DenseLookup::answer(const RibbonShape& shape) const noexcept {
+  if (every) return true;
+  if (dense.slots == 0) return false;
+  const std::uint32_t fingerprint = RibbonLayout::fingerprint_of(mixed);
+  if (((parities(shape) ^ fingerprint) & low_bits(shape.columns)) != 0) return false;
+  return !has_extra(shape) || extra_parity(shape) == (fingerprint >> shape.columns & 1);
 }
 
 bool solve_dense(const RibbonShape& shape, std::span<const std::uint64_t> mixed, Dense* d,

@@ -27,8 +27,28 @@ struct Dense {
   }
 };
 
-// Does the dense part agree with a key, whose mixed digest is `a`?
-bool dense_equals(const RibbonShape& shape, Bytes bytes, const Dense& d, std::uint64_t a) noexcept;
+// Bits [at, at + count) of `bytes`, count <= 64, all of which are inside.  REQUIRES: bytes.size() >= 8
+std::uint64_t bits_at(Bytes bytes, std::uint64_t at, std::uint64_t count) noexcept;
+
+// A key in the dense part of a table.
+struct DenseLookup {
+  Bytes bytes{};            // of the part, and in a table of at most 255 keys the two seeds before it
+  Dense dense{};            // no slots: every answer is *no*
+  bool every = false;       // the part answers *perhaps* to everything
+  std::uint64_t mixed = 0;  // the digest under the seed of the shard
+
+  // `h` is the digest at front `i`.  REQUIRES: the table was checked
+  DenseLookup(const RibbonShape& shape, const std::byte* table, std::uint32_t i, std::uint64_t h) noexcept;
+
+  // Bit j: the parity of column j under the coefficients of the key.  REQUIRES: slots
+  std::uint32_t parities(const RibbonShape& shape) const noexcept;
+  // Does the key check the extra column, and its parity.
+  bool has_extra(const RibbonShape& shape) const noexcept {
+    return dense.extra != 0 && RibbonLayout::is_extra(mixed, dense.extra_seed, shape.wide);
+  }
+  std::uint32_t extra_parity(const RibbonShape& shape) const noexcept;
+  bool answer(const RibbonShape& shape) const noexcept;
+};
 // Seeds are tried until the keys fit; none is left in 1e-38 of all cases. False also if they are more than the slots.
 bool solve_dense(const RibbonShape& shape, std::span<const std::uint64_t> mixed, Dense* d,
                  std::span<std::byte> out) noexcept;

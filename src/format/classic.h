@@ -18,6 +18,7 @@
 #include <array>
 #include <cmath>
 
+#include "format/bit_positions.h"
 #include "format/codec.h"
 #include "perhaps/bloom.h"
 
@@ -99,7 +100,7 @@ Sniffed sniff_classic(const Source& source) {
 }
 
 template <class Scheme>
-class ClassicFilter final : public AnyFilter {
+class ClassicFilter final : public AnyFilter, public BitPositions {
   using Plan = typename Scheme::Plan;
   using word = typename Scheme::word;
   using Positions = BloomLayout<Plan>;
@@ -132,6 +133,16 @@ class ClassicFilter final : public AnyFilter {
   }
 
   std::uint64_t byte_size() const noexcept override { return parts_.table.size(); }
+  Bytes table() const noexcept override { return parts_.table; }
+  std::optional<std::vector<std::uint64_t>> positions(Bytes key) const override {
+    if constexpr (requires { Scheme::ignores(key); }) {
+      if (Scheme::ignores(key)) return std::nullopt;
+    }
+    Plan plan(scheme_(key), shape_.bits);
+    std::vector<std::uint64_t> all(shape_.probes);
+    for (std::uint64_t& at : all) at = plan.next();
+    return all;
+  }
   const Scheme& scheme() const noexcept { return scheme_; }
 
   Description describe() const override {

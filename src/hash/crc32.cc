@@ -8,7 +8,8 @@ namespace {
 // tables[j][b]: the contribution of byte b if j more bytes follow it.
 using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
-constexpr Tables tables_of(std::uint32_t polynomial) noexcept {
+// Made when they are first needed: 16 KB that do not compress would be a tenth of what a browser loads.
+Tables tables_of(std::uint32_t polynomial) noexcept {
   Tables tables{};
   for (std::uint32_t b = 0; b < 256; ++b) {
     std::uint32_t crc = b;
@@ -20,9 +21,6 @@ constexpr Tables tables_of(std::uint32_t polynomial) noexcept {
   }
   return tables;
 }
-
-constexpr Tables kIeee = tables_of(0xedb88320u);
-constexpr Tables kCastagnoli = tables_of(0x82f63b78u);
 
 std::uint32_t of(const Tables& tables, Bytes bytes) noexcept {
   std::uint32_t crc = ~0u;
@@ -37,7 +35,13 @@ std::uint32_t of(const Tables& tables, Bytes bytes) noexcept {
 
 }  // namespace
 
-std::uint32_t crc32(Bytes bytes) noexcept { return of(kIeee, bytes); }
-std::uint32_t crc32c(Bytes bytes) noexcept { return of(kCastagnoli, bytes); }
+std::uint32_t crc32(Bytes bytes) noexcept {
+  static const Tables kIeee = tables_of(0xedb88320u);
+  return of(kIeee, bytes);
+}
+std::uint32_t crc32c(Bytes bytes) noexcept {
+  static const Tables kCastagnoli = tables_of(0x82f63b78u);
+  return of(kCastagnoli, bytes);
+}
 
 }  // namespace perhaps

@@ -8,7 +8,8 @@
 namespace perhaps {
 namespace detail {
 
-constexpr std::array<std::uint64_t, 256> make_crc64_table() noexcept {
+// Made when it is first needed, as those of crc32.cc.
+inline std::array<std::uint64_t, 256> make_crc64_table() noexcept {
   constexpr std::uint64_t kReflected = 0x95ac9329ac4bc9b5u;
   std::array<std::uint64_t, 256> table{};
   for (std::uint64_t byte = 0; byte < 256; ++byte) {
@@ -18,14 +19,13 @@ constexpr std::array<std::uint64_t, 256> make_crc64_table() noexcept {
   }
   return table;
 }
-inline constexpr std::array<std::uint64_t, 256> kCrc64Table = make_crc64_table();
 
 }  // namespace detail
 
 inline std::uint64_t crc64_redis(Bytes bytes) noexcept {
+  static const std::array<std::uint64_t, 256> kTable = detail::make_crc64_table();
   std::uint64_t crc = 0;
-  for (const std::byte b : bytes)
-    crc = detail::kCrc64Table[(crc ^ std::to_integer<std::uint64_t>(b)) & 0xff] ^ (crc >> 8);
+  for (const std::byte b : bytes) crc = kTable[(crc ^ std::to_integer<std::uint64_t>(b)) & 0xff] ^ (crc >> 8);
   return crc;
 }
 

@@ -28,8 +28,10 @@ class Explain(Case):
                     self.assertEqual(answer, "perhaps")
                 for part in said["parts"]:
                     holds = [check["holds"] for check in part["checks"]]
-                    if part["rule"] != "none":
-                        self.assertEqual(part["perhaps"], (all if part["rule"] == "all" else any)(holds), family)
+                    self.assertIn(part["rule"], ["all", "any", "xor"], family)
+                    self.assertEqual(part["perhaps"], (any if part["rule"] == "any" else all)(holds), family)
+                text = self.run_perhaps("explain", family, "-e", key).stdout.decode()
+                self.assertRegex(text, rf"answer +{answer}", family)
 
     def test_words(self):
         self.write("keys", lines([b"hello"]))
@@ -54,7 +56,13 @@ class Explain(Case):
         self.write("keys", lines(b"key %d" % i for i in range(100)))
         self.ok("build", "--format", "guava", "-o", "seen.guava", "keys")
         _, (said,) = self.explained("--format", "guava", "seen.guava", "-e", "key 1")
-        self.assertEqual((said["answer"], said["digest"], said["parts"][0]["rule"]), ("perhaps", None, "none"))
+        self.assertEqual((said["answer"], said["digest"], said["parts"][0]["rule"]), ("perhaps", None, "all"))
+        self.assertEqual([(check["what"], check["found"]) for check in said["parts"][0]["checks"]], [("bit", 1)] * 5)
+        self.assertIn("all 5 hold", self.ok("explain", "--format", "guava", "seen.guava", "-e", "key 1").decode())
+        self.ok("build", "--format", "parquet", "-o", "seen.parquet", "keys")
+        _, (said,) = self.explained("seen.parquet", "-e", "key 1")
+        self.assertEqual([part["rule"] for part in said["parts"]], ["none"])
+        self.assertIn("only its answers are shown", self.ok("explain", "seen.parquet", "-e", "key 1").decode())
 
     def test_refusals(self):
         self.write("text", b"this is no filter\n")

@@ -3,13 +3,15 @@
 // axe, and its numbers, answers and downloads are those of the command line. Would notice: an exception, a message on
 // the console, a request, a number that differs, a missing label, a page over its budget.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { basename, join } from "node:path";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
-import { assertSame, attempt, cli, goldenFiles, json, PAGE, readKeys, temporary, TOOLS } from "./support.mjs";
+import { assertSame, attempt, cli, goldenFiles, json, PAGE, readKeys, ROOT, temporary, TOOLS } from "./support.mjs";
 
 const require = createRequire(join(TOOLS, "package.json"));
 const { chromium } = require("playwright-core");
@@ -17,6 +19,7 @@ const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const index = pathToFileURL(join(PAGE, "index.html")).href;
 const shots = join(PAGE, "..", "screenshots");
 const MONKEY = Number(process.env.PERHAPS_MONKEY ?? 150); // steps
+const MONKEY_SECONDS = Number(process.env.PERHAPS_MONKEY_SECONDS ?? 0); // at least so long
 const SECTIONS = ["follow", "size", "look", "saves", "choose"];
 
 let browser;
@@ -53,6 +56,86 @@ const rows = (page, selector) =>
     .locator(selector)
     .locator("tbody tr")
     .evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.innerText.trim())));
+
+test("first paint: text and controls are there before the WebAssembly arrives, and work after it", async () => {
+  // A host that keeps wasm.js back until it is told.
+  let release;
+  const held = new Promise((resolve) => (release = resolve));
+  const types = { html: "text/html", js: "text/javascript", css: "text/css" };
+  const server = createServer(async (request, response) => {
+    const name = basename(new URL(request.url, "http://x").pathname) || "index.html";
+    if (name === "wasm.js") await held;
+    response.setHeader("Content-Type", types[name.split(".").at(-1)]);
+    response.end(readFileSync(join(PAGE, name)));
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const context = await browser.newContext();
+  try {
+    const page = await context.newPage();
+    await page.goto(`http://127.0.0.1:${server.address().port}/#size`, { waitUntil: "commit" });
+    await page.waitForFunction(() => performance.getEntriesByName("first-contentful-paint").length === 1);
+    await page.locator("#size-keys").waitFor({ state: "visible" });
+    for (const words of ["Could this key be in that set?", "Loading the library", "Set any two"])
+      assert.ok(await page.getByText(words).isVisible(), words);
+    assert.equal(await page.locator("nav a").count(), 5);
+    await page.evaluate(() => (location.hash = "#look"));
+    await page.locator("#look-file").waitFor({ state: "visible" });
+    await page.evaluate(() => (location.hash = "#follow"));
+    await page.locator("#follow-key").waitFor({ state: "visible" });
+    assert.ok(await page.locator("#follow").evaluate((section) => section.inert), "controls that cannot work yet");
+    assert.equal(await page.evaluate(() => globalThis.perhapsWasm), undefined);
+    release();
+    await page.waitForFunction(() => document.documentElement.dataset.ready === "follow");
+    await page.fill("#follow-key", "zebra");
+    assert.match(await text(page, "#follow-verdict"), /^no: /);
+  } finally {
+    release();
+    await context.close();
+    server.close();
+  }
+});
+
+test("without wasm.js the page says so in words", async () => {
+  const folder = temporary();
+  for (const name of ["index.html", "page.css", "page.js"])
+    writeFileSync(join(folder, name), readFileSync(join(PAGE, name)));
+  const context = await browser.newContext();
+  try {
+    const page = await context.newPage();
+    await page.goto(pathToFileURL(join(folder, "index.html")).href);
+    await page.getByText("The library could not start: wasm.js").waitFor();
+  } finally {
+    await context.close();
+  }
+});
+
+test("the time from opening the file to a usable page is printed", async (t) => {
+  const times = [];
+  for (let i = 0; i < 5; ++i) {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(index);
+    const { paint, usable } = await (
+      await page.waitForFunction(() => {
+        if (document.documentElement.dataset.ready !== "follow") return null;
+        const mark = performance.getEntriesByName("usable")[0];
+        const first = performance.getEntriesByName("first-contentful-paint")[0];
+        return mark && first && { paint: first.startTime, usable: mark.startTime };
+      })
+    ).jsonValue();
+    assert.ok(paint > 0 && usable > 0);
+    const devtools = await context.newCDPSession(page);
+    await devtools.send("Performance.enable");
+    const { metrics } = await devtools.send("Performance.getMetrics");
+    times.push({ paint, usable, processor: 1000 * metrics.find((one) => one.name === "ProcessTime").value });
+    await context.close();
+  }
+  const middle = (name) => times.map((one) => one[name]).sort((a, b) => a - b)[2].toFixed(0);
+  t.diagnostic(
+    `from disk, medians of 5: first paint ${middle("paint")} ms, usable ${middle("usable")} ms, ` +
+      `CPU time of the page's process so far ${middle("processor")} ms`,
+  );
+});
 
 test("follow a key: what is shown is what the filter answers", () =>
   visit("follow", async (page) => {
@@ -355,6 +438,7 @@ test("axe has no serious finding, in both themes; pictures are kept", async () =
         hash,
         async (page) => {
           const name = hash.replace(/\W+/g, "-");
+          if (hash === "size") await page.locator("#size svg").waitFor();
           for (const width of [360, 768, 1280]) {
             await page.setViewportSize({ width, height: 900 });
             const wide = await page.evaluate(() => document.documentElement.scrollWidth);
@@ -380,14 +464,28 @@ test("axe has no serious finding, in both themes; pictures are kept", async () =
   }
 });
 
-test("a monkey: random clicks and keys, and no error", () =>
-  visit("follow", async (page) => {
+test("a monkey: random clicks and keys, no error, and memory that stays bounded", (t) =>
+  visit("follow", async (page, context) => {
+    // After a garbage collection: bytes of the JavaScript heap and of the module's memory.
+    const devtools = await context.newCDPSession(page);
+    await devtools.send("Performance.enable");
+    const memory = async () => {
+      await devtools.send("HeapProfiler.collectGarbage");
+      const { metrics } = await devtools.send("Performance.getMetrics");
+      const heap = metrics.find((one) => one.name === "JSHeapUsedSize").value;
+      return { heap, module: await page.evaluate(() => globalThis.perhapsMemory()) };
+    };
+    let middle = null;
+    let steps = 0;
     let state = 20260101; // the same walk every time
     const random = (n) => {
       state = (Math.imul(state, 1103515245) + 12345) >>> 0;
       return Math.floor((state / 2 ** 32) * n);
     };
-    for (let i = 0; i < MONKEY; ++i) {
+    const start = Date.now();
+    const elapsed = () => (Date.now() - start) / 1000;
+    for (; steps < MONKEY || elapsed() < MONKEY_SECONDS; ++steps) {
+      if (middle === null && steps >= MONKEY / 2 && elapsed() >= MONKEY_SECONDS / 2) middle = await memory();
       await page.evaluate(
         ([which, how, what]) => {
           const all = [
@@ -409,13 +507,50 @@ test("a monkey: random clicks and keys, and no error", () =>
         [random(1 << 20), random(1 << 20), random(1 << 20)],
       );
     }
-    await page.goto(`${index}#choose`);
+    await page.evaluate(() => (location.hash = "#choose"));
     await page.waitForFunction(() => document.documentElement.dataset.ready === "choose");
+    const end = await memory();
+    const mb = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+    t.diagnostic(
+      `${steps} steps in ${elapsed().toFixed(0)} s; heap ${mb(middle.heap)}, then ${mb(end.heap)}; ` +
+        `module ${mb(middle.module)}, then ${mb(end.module)}`,
+    );
+    assert.ok(end.heap < middle.heap + 20e6, "the heap grows with every step");
+    assert.ok(end.module < Math.max(2 * middle.module, 100e6), "the memory of the module grows with every step");
   }));
 
-test("the page is at most 400 KB, compressed", () => {
+test("make serve shows the page", async () => {
+  // A free port, whose number the server prints.
+  const server = spawn("make", ["--no-print-directory", "serve", "PORT=0"], {
+    cwd: ROOT,
+    detached: true, // a process group of its own, which ends with it
+    env: { ...process.env, PYTHONUNBUFFERED: "1" },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const context = await browser.newContext();
+  try {
+    let said = "";
+    await new Promise((resolve) => {
+      server.stdout.setEncoding("utf8").on("data", (some) => {
+        said += some;
+        if (/port \d+ /.test(said)) resolve();
+      });
+      server.on("exit", resolve);
+    });
+    assert.match(said, /port \d+ /);
+    const page = await context.newPage();
+    await page.goto(`http://127.0.0.1:${/port (\d+)/.exec(said)[1]}/#choose`);
+    await page.waitForFunction(() => document.documentElement.dataset.ready === "choose");
+  } finally {
+    await context.close();
+    if (server.exitCode === null) process.kill(-server.pid);
+  }
+});
+
+test("the page is at most 400 KB, compressed", (t) => {
   const sum = readdirSync(PAGE)
     .map((name) => gzipSync(readFileSync(join(PAGE, name)), { level: 9 }).length)
     .reduce((a, b) => a + b);
+  t.diagnostic(`${sum} bytes`);
   assert.ok(sum <= 400_000, `${sum} bytes`);
 });

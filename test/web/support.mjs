@@ -67,7 +67,8 @@ export function filesBelow(folder) {
 
 /**
  * The same numbers, whatever the order of the fields: integers exactly, rates to six digits, because logarithms and
- * powers of two C libraries differ in their last bits, and sums of differences multiply that.
+ * powers of two C libraries differ in their last bits, and sums of differences multiply that: the rates of `allocate`
+ * by up to 8e-9 of themselves, between glibc and musl.
  */
 export function assertSame(ours, theirs, where) {
   if (typeof theirs === "number" && typeof ours === "number" && !Number.isInteger(theirs)) {

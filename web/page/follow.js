@@ -1,7 +1,8 @@
 // Follow a key: from the text to its digest, to its place, to the bits that a lookup reads. The filter is a small real
 // one; what is drawn is what the library explains.
-import { Filter, rateInterval } from "../core.js";
+import { Filter } from "../core.js";
 import { field, fill, grouped, h, percent, writeState } from "./dom.js";
+import { explain, rateInterval } from "./tools.js";
 
 const FAMILIES = {
   classic: { capacity: 24, fpr: 0.1, text: "Every key sets a few bits anywhere in one array." },
@@ -68,8 +69,7 @@ function explained(key) {
   if (!memory.has(key))
     memory.set(
       key,
-      filter
-        .explain(key)
+      explain(filter, key)
         .parts[0].checks.filter((c) => c.what === "bit")
         .map((c) => c.at),
     );
@@ -190,6 +190,7 @@ function checkText(check) {
       by.length === 0 ? "" : `, by ${by.slice(0, 4).join(", ")}${by.length > 4 ? ` and ${by.length - 4} more` : ""}`;
     return `bit ${grouped(check.at)} is ${check.holds ? `set${whose}` : "not set"}`;
   }
+  if (check.what === "column") return `parity ${check.found}, wanted ${check.wanted}`;
   if (check.what === "slot")
     return `a slot holds ${check.found === 0 ? "nothing" : check.found}${check.holds ? ": the fingerprint" : ""}`;
   return check.holds ? "the digest is in the stash" : "another digest is in the stash";
@@ -205,7 +206,7 @@ function verdict(explanation, part) {
         ? "its fingerprint is in none of the slots"
         : part.rule === "all"
           ? `${failed} of ${part.checks.length} checks fail`
-          : "by the dense part";
+          : "it has no keys";
     return [answer, `: ${why}. ${shown.key} was certainly never added.`];
   }
   const found = part.rule === "any" ? "its fingerprint is there" : "every check holds";
@@ -235,8 +236,15 @@ function draw() {
   ];
   for (const [name, value] of Object.entries(part.steps)) facts.push(h("li", {}, `${name}: `, h("code", {}, value)));
   const picture =
-    part.rule === "none"
-      ? [h("p", {}, "This key is in the dense part of the ribbon.")]
+    part.steps.part !== undefined
+      ? [
+          h(
+            "p",
+            {},
+            "Every other part of the ribbon has passed this key on to the last one, the dense part: each of its " +
+              "equations goes over all slots there, so no slot is wasted.",
+          ),
+        ]
       : family === "cuckoo"
         ? slotPicture(part.checks, upTo)
         : family === "ribbon"
@@ -247,7 +255,7 @@ function draw() {
     h("h3", {}, shown.key === "" ? "(the empty key)" : shown.key),
     h("ol", {}, facts),
     ...picture,
-    family === "ribbon"
+    family === "ribbon" && part.steps.part === undefined
       ? null
       : h(
           "ol",
@@ -279,7 +287,7 @@ function save(push) {
 
 function ask(key, { push = true, slowly = false } = {}) {
   if (filter === null) return;
-  shown = { key, explanation: filter.explain(key) };
+  shown = { key, explanation: explain(filter, key) };
   steps = slowly ? 0 : Infinity;
   parts.key.value = key;
   draw();

@@ -3,11 +3,11 @@
 import { Filter, formats } from "../core.js";
 import { bytesText, download, field, fill, grouped, h, percent, readState, table, writeState } from "./dom.js";
 import { gunzip } from "./gunzip.js";
+import { convert as converted } from "./tools.js";
 
 const CELLS = 1024;
 const MOST_ROWS = 200;
 
-let list = []; // of formats
 let current = null; // {filter, name, bytes, info}
 const parts = {};
 
@@ -123,7 +123,7 @@ function ask() {
 function convert() {
   const to = parts.to.value;
   try {
-    const bytes = current.filter.convert(to);
+    const bytes = converted(current.filter, to);
     download(bytes, `${current.name}.${to}`);
     fill(parts.converted, `${current.info.format} to ${to}: ${grouped(bytes.length)} bytes, the same filter.`);
     parts.converted.className = "";
@@ -233,22 +233,13 @@ function makeParts() {
       ["hex", "bytes in hexadecimal"],
     ].map(([value, text]) => h("option", { value }, text)),
   );
-  parts.to = h(
-    "select",
-    {},
-    list.filter((f) => f.converts).map((f) => h("option", { value: f.name }, f.name)),
-  );
-  parts.format = h(
-    "select",
-    {},
-    list.map((f) => h("option", { value: f.name }, f.name)),
-  );
+  parts.to = h("select", {});
+  parts.format = h("select", {});
   parts.converted = h("p", { role: "status" });
 }
 
 export const look = {
   async mount(root) {
-    list = await formats();
     makeParts();
     const input = h("input", {
       type: "file",
@@ -273,7 +264,7 @@ export const look = {
       h("label", { for: "look-file" }, "Drop a filter file here, or choose one: "),
       input,
     );
-    const names = list.map((f) => f.name).join(", ");
+    const all = { summary: h("summary", {}, "All formats of other systems"), names: h("p", {}) };
     root.append(
       h(
         "p",
@@ -283,7 +274,7 @@ export const look = {
         h("strong", {}, "It is never uploaded"),
         ": this page makes no request after it has loaded.",
       ),
-      h("details", {}, h("summary", {}, `All ${list.length} formats of other systems`), h("p", {}, names)),
+      h("details", {}, all.summary, all.names),
       h("div", { style: "height:0.75rem" }),
       drop,
       h(
@@ -297,6 +288,12 @@ export const look = {
       parts.message,
       parts.result,
     );
+    const list = await formats();
+    const options = (some) => some.map((f) => h("option", { value: f.name }, f.name));
+    fill(parts.to, options(list.filter((f) => f.converts)));
+    fill(parts.format, options(list));
+    fill(all.summary, `All ${list.length} formats of other systems`);
+    fill(all.names, list.map((f) => f.name).join(", "));
   },
   show(params) {
     if (params.has("ask")) parts.keys.value = params.get("ask");

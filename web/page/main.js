@@ -1,5 +1,6 @@
-// The page: shows one section at a time, by the URL, as soon as the library is there.
-import { loadFrom, ready } from "../core.js";
+// The page: shows one section at a time, by the URL. Its controls are painted at once and can be used as soon as the
+// library is there.
+import { loadFrom, memoryInUse, ready } from "../core.js";
 import { choose } from "./choose.js";
 import { readState } from "./dom.js";
 import { follow } from "./follow.js";
@@ -12,7 +13,12 @@ const sections = { follow, size, look, saves, choose };
 const mounted = new Set();
 const status = document.getElementById("status");
 
+let usable = false;
+let wanted = ""; // the section that was asked for last
+
 loadFrom(theModule);
+// For the console, and for the test that watches it.
+globalThis.perhapsMemory = memoryInUse;
 
 async function show() {
   const { id, params } = readState();
@@ -24,15 +30,21 @@ async function show() {
     if (name === chosen) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
+  wanted = chosen;
   const root = document.getElementById(chosen);
+  root.inert = !usable;
   try {
-    await ready();
     if (!mounted.has(chosen)) {
       mounted.add(chosen);
       await sections[chosen].mount(root);
     }
+    await ready();
+    usable = true;
+    if (wanted !== chosen) return;
     await sections[chosen].show(params);
+    root.inert = false;
     status.hidden = true;
+    if (document.documentElement.dataset.ready === undefined) performance.mark("usable");
     document.documentElement.dataset.ready = chosen;
   } catch (error) {
     status.hidden = false;
@@ -43,5 +55,4 @@ async function show() {
 
 addEventListener("popstate", show);
 addEventListener("hashchange", show);
-// After wasm.js, which is larger and must not hold up the first paint.
-addEventListener("DOMContentLoaded", () => requestAnimationFrame(() => setTimeout(show)));
+show();

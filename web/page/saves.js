@@ -1,7 +1,8 @@
 // What it saves: the filters of an LSM tree, each level with the same bits per key or with the best ones, and a lookup
 // on its way down through real small filters of these sizes.
-import { allocateLevels, Filter } from "../core.js";
+import { Filter } from "../core.js";
 import { bytesText, field, fill, grouped, h, percent, table, writeState } from "./dom.js";
+import { allocateLevels } from "./tools.js";
 
 const SLIDERS = {
   levels: { label: "Levels", min: 1, max: 7, step: 1, value: 4, text: (v) => String(v) },

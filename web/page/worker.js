@@ -1,5 +1,6 @@
 // Builds and measures away from the page, which stays alive meanwhile.
-import { Filter, loadFrom, randomKeys, rateInterval, ready, sizeCurves, sizeTable } from "../core.js";
+import { Filter, loadFrom, randomKeys, ready, sizeTable } from "../core.js";
+import { rateInterval, sizeCurves } from "./tools.js";
 
 const PART = 1 << 16; // keys between two reports
 

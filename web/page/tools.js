@@ -1,0 +1,52 @@
+// What only the page's module has (web/page.cc): explanations, conversions, curves, budgets and intervals.
+import { inside, ready } from "../core.js";
+
+const { bytesLeft, bytesOfKey, check, handleOf, integerAt, jsonLeft, withBytes } = inside;
+const module = inside.exports;
+
+/** As `perhaps explain --json`: every bit, slot or parity that a lookup of the key reads. */
+export function explain(filter, key) {
+  const handle = handleOf(filter);
+  if (typeof key === "number" || typeof key === "bigint") {
+    check(module().web_explain(handle, 0, 0, integerAt(key)));
+  } else {
+    const bytes = bytesOfKey(key);
+    withBytes([bytes], (at) => check(module().web_explain(handle, at, bytes.length, 0)));
+  }
+  return jsonLeft();
+}
+
+/** The bytes of the same filter in another format, or an error that says why not. `entry`: one of many in the file. */
+export function convert(filter, format, entry = -1) {
+  withBytes([format], (at) => check(module().web_convert(handleOf(filter), at, entry)));
+  return bytesLeft();
+}
+
+/** Bits per key of each family, by name, over rates from 10 % to 0.001 %. */
+export async function sizeCurves(keys = 1e6) {
+  await ready();
+  check(module().web_curves(keys));
+  return jsonLeft();
+}
+
+/** A memory budget over the levels of an LSM tree: `perhaps allocate --json`. */
+export async function allocateLevels({
+  levels = 4,
+  ratio = 10,
+  keys,
+  budget,
+  family = "line",
+  ribbon = 0,
+  runs = 1,
+}) {
+  await ready();
+  withBytes([family], (at) => check(module().web_allocate(levels, ratio, keys, budget, at, ribbon, runs)));
+  return jsonLeft();
+}
+
+/** Where the true rate lies at 95 % confidence, if `hits` of `tries` lookups of absent keys answered *perhaps*. */
+export async function rateInterval(hits, tries) {
+  await ready();
+  check(module().web_interval(hits, tries));
+  return jsonLeft();
+}
