@@ -62,7 +62,7 @@ foreach(part IN ITEMS hot warm small)
       <limits> <memory> <optional> <span> <string> <string_view> <vector> "include/perhaps/format/format.h")
   endif()
 endforeach()
-set_source_files_properties(src/c/c_api.cc PROPERTIES COMPILE_DEFINITIONS PERHAPS_VERSION="${PROJECT_VERSION}")
+set_source_files_properties(src/c/status.cc PROPERTIES COMPILE_DEFINITIONS PERHAPS_VERSION="${PROJECT_VERSION}")
 if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT PERHAPS_PORTABLE)
   target_compile_options(perhaps_warm PRIVATE -O2
     $<$<CXX_COMPILER_ID:GNU>:-falign-functions=1 -falign-jumps=1 -falign-loops=1>)
