@@ -1,8 +1,10 @@
 // The C API: inserting, erasing, merging.
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 
+#include "c/digests.h"
 #include "c/handle.h"
 #include "c/keys.h"
 #include "c/status.h"
@@ -10,6 +12,11 @@
 
 namespace perhaps {
 namespace {
+
+Result<void> all_inserted(std::size_t count, std::size_t of) {
+  if (count == of) return {};
+  return Error{Errc::full, "full after " + std::to_string(count) + " of " + std::to_string(of) + " keys"};
+}
 
 template <class Key>
 perhaps_status insert(perhaps_filter* filter, std::span<const Key> keys, std::size_t* inserted) noexcept {
@@ -23,8 +30,7 @@ perhaps_status insert(perhaps_filter* filter, std::span<const Key> keys, std::si
       return went_in == digests.size();
     });
     if (inserted != nullptr) *inserted = count;
-    if (count == keys.size()) return {};
-    return Error{Errc::full, "full after " + std::to_string(count) + " of " + std::to_string(keys.size()) + " keys"};
+    return all_inserted(count, keys.size());
   });
 }
 
@@ -65,6 +71,15 @@ perhaps_status combine(perhaps_filter* filter, const perhaps_filter* other, Comb
 }
 
 }  // namespace
+
+perhaps_status insert_digests(perhaps_filter& filter, std::span<const std::uint64_t> digests) noexcept {
+  return guarded([&]() -> Result<void> {
+    const auto to = changing(filter);
+    if (!to) return to.error();
+    return all_inserted((*to)->insert_digests(digests), digests.size());
+  });
+}
+
 }  // namespace perhaps
 
 using namespace perhaps;  // NOLINT(google-build-using-namespace): the names of the C API are not in it

@@ -1,11 +1,28 @@
 // The C API: asking. Nothing here allocates.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
+#include "c/digests.h"
 #include "c/handle.h"
 #include "c/keys.h"
 #include "c/status.h"
+
+namespace perhaps {
+
+std::optional<AnyHasher> hasher_of(const perhaps_filter& filter) {
+  const DigestProbe* const probe = filter.filter->digests();
+  if (probe == nullptr) return {};
+  return probe->hasher();
+}
+
+void query_digests(const perhaps_filter& filter, std::span<const std::uint64_t> digests,
+                   std::uint64_t* answers) noexcept {
+  filter.filter->digests()->may_contain(digests, std::span(answers, words_of(digests.size())));
+}
+
+}  // namespace perhaps
 
 using namespace perhaps;  // NOLINT(google-build-using-namespace): the names of the C API are not in it
 
