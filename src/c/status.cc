@@ -7,8 +7,13 @@
 namespace perhaps {
 namespace {
 
-// Not a string: saying that there is no memory must not need any.
+// Not a string: saying that there is no memory must not need any. WebAssembly without threads has no thread's own
+// variables either.
+#if defined(__wasm__) && !defined(__wasm_atomics__)
+std::array<char, 1024> last_error{};
+#else
 thread_local std::array<char, 1024> last_error{};
+#endif
 
 }  // namespace
 
