@@ -25,7 +25,7 @@ help:
 	@echo 'make npm      the package for JavaScript, build/npm/perhaps-*.tgz'
 	@echo 'make page     the page in the browser, build/page/index.html;  make serve  shows it on PORT=$(PORT)'
 	@echo 'make test     the whole suite, then its fast part under the sanitizers'
-	@echo 'make test-languages  Go and Rust; five languages write the same bytes and read those of the others'
+	@echo 'make test-languages  Go and Rust; six languages write the same bytes and read those of the others'
 	@echo 'make test-web  the npm package in node, and the page in a real browser      SUITE=package, page or monkey'
 	@echo 'make bench    measure against the limit and against others   CONTENDERS=dir BENCH_ARGS=...'
 	@echo 'make test-valkey, make test-defrag  the suite of the Redis module on Valkey 8, on a Redis 8 that defragments'
@@ -79,7 +79,7 @@ test-web:
 	@scripts/test-web $(SUITE)
 
 test-languages:
-	@scripts/setup languages
+	@scripts/setup languages web
 	@scripts/test-languages
 
 bench:

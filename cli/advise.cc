@@ -44,17 +44,6 @@ constexpr Need kNeeds[] = {
      }},
 };
 
-std::optional<double> parse_duration(std::string_view text) {
-  const std::size_t digits = std::min(text.find_first_not_of("0123456789.eE+"), text.size());
-  const auto number = parse_share(text.substr(0, digits));
-  if (!number) return std::nullopt;
-  static constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-  for (const auto& [unit, ns] : kUnits) {
-    if (text.substr(digits) == unit && std::isfinite(*number * ns)) return *number * ns;
-  }
-  return std::nullopt;
-}
-
 // At this rate a filter hardly avoids anything.
 constexpr double kHighestRate = 0.5;
 
@@ -153,7 +142,7 @@ Command::Run advise_command(CLI::App& app) {
   app.add_option_function<std::string>(
          "--saves",
          [options](const std::string& given) {
-           const auto parsed = advise::parse_duration(given);
+           const auto parsed = parse_time(given);
            if (!parsed) fail("--saves {}: not a time, such as 500ns, 100us, 2ms or 1s", given);
            options->saves = *parsed;
            options->saves_given = true;

@@ -152,16 +152,16 @@ std::vector<Candidate> candidates_for(const Options& options, const Sample& samp
       }
       const auto size = size_of(family.kind, request_for(options, candidate, keys_counted(family, sample), 1));
       if (!size) {
-        candidate.reason =
-            options.by_fpr() ? fmt::format("--fpr {} is out of its reach ({})", options.sizing.fpr, size.error().detail)
-                             : size.error().detail;
+        candidate.reason = options.by_fpr() ? fmt::format("--fpr {} is out of its reach ({})",
+                                                          plain(options.sizing.fpr), size.error().detail)
+                                            : size.error().detail;
         continue;
       }
       const FamilySize& row = *size;
       candidate.bytes = static_cast<double>(row.bytes);
       if (options.by_fpr() && row.fpr > 1.01 * options.sizing.fpr) {
         candidate.reason =
-            fmt::format("--fpr {} is out of its reach: it would be {}", options.sizing.fpr, percent(row.fpr));
+            fmt::format("--fpr {} is out of its reach: it would be {}", plain(options.sizing.fpr), percent(row.fpr));
       } else if (row.bytes > physical_memory()) {
         candidate.reason = fmt::format("would take {}, more than the memory of this machine",
                                        bytes_text(static_cast<double>(row.bytes)));

@@ -80,7 +80,7 @@ std::string command_for(const Options& options, const Sample& sample, const Cand
   } else if (options.sizing.bits_per_key != 0) {
     add({"--bits-per-key", fmt::format("{}", options.sizing.bits_per_key)});
   } else {
-    add({"--fpr", fmt::format("{}", options.sizing.fpr)});
+    add({"--fpr", plain(options.sizing.fpr)});
   }
   if (best.family->forgets) add({"--keys-expected", fmt::format("{}", sample.given())});
   const KeyOptions& keys = options.keys;

@@ -198,7 +198,7 @@ std::unique_ptr<BuildTarget> make_target(const BuildArgs& options, std::uint64_t
     const double times_line =
         static_cast<double>(bytes) / static_cast<double>(take(size_of(Kind::line, request)).bytes);
     if (times_line > 1.3) {
-      warn(fmt::format("at --fpr {} a block filter takes {:.2f} times the memory of --filter line", request.fpr,
+      warn(fmt::format("at --fpr {} a block filter takes {:.2f} times the memory of --filter line", plain(request.fpr),
                        times_line));
     }
   }

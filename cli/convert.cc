@@ -1,5 +1,6 @@
 // perhaps convert: the same filter in the bytes of another format, exactly, or the reason why that cannot be.
 #include <algorithm>
+#include <cstdlib>
 
 #include "any_file.h"
 #include "build_format.h"
@@ -43,7 +44,8 @@ std::string rebuilds(const Options& options, const format::Codec& to, const Desc
   for (const format::Param& param : to.params) {
     if (set(param)) continue;
     const double keys = d.keys ? static_cast<double>(*d.keys) : d.keys_estimated;
-    if (param.means == Means::fpr && d.fpr > 0 && d.fpr < 1) command += fmt::format(" --fpr {:.2g}", d.fpr);
+    if (param.means == Means::fpr && d.fpr > 0 && d.fpr < 1)
+      command += " --fpr " + plain(std::strtod(fmt::format("{:.2g}", d.fpr).c_str(), nullptr));
     if (param.means == Means::bits_per_key && keys >= 1 && d.bits != 0)
       command += fmt::format(" --bits-per-key {:.0f}", std::max(1.0, static_cast<double>(d.bits) / keys));
     if (param.means == Means::keys && d.capacity) command += fmt::format(" --keys-expected {}", *d.capacity);

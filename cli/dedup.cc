@@ -289,7 +289,7 @@ int run(Options& options) {
   end();
   if (count.share() > 2 * options.fpr) {
     const std::string reason = options.milliseconds != 0 ? "more lines came than were expected (--keys-expected)"
-                                                         : fmt::format("--fpr {} is out of reach", options.fpr);
+                                                         : fmt::format("--fpr {} is out of reach", plain(options.fpr));
     warn(fmt::format("{}: {} of the new lines are dropped instead of {}", reason, percent(count.share()),
                      percent(options.fpr)));
   }

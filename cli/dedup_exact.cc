@@ -1,9 +1,13 @@
 // perhaps dedup --exact: no line is lost.
 //
 // A set of the lines, in which a line is not copied but pointed at: in the mapped file, or in a temporary one for pipes
-// and for keys that are a part of a record. A slot has 16 bits of the digest and 48 of the address; an equal digest is
-// only a suspicion, which the bytes themselves confirm.
-//   memory: 9 bytes per distinct line, however long it is
+// and for keys that are a part of a record. A slot has the position of a line and some bits of its digest; equal bits
+// are only a suspicion, which the bytes themselves confirm.
+//   memory: 6 to 8 bytes per slot, at most 0.9 lines per slot, however long they are
+//
+// The first line that a repeated one equals may lie anywhere in the file. To look there at once costs a fault of a page
+// for nearly every repeated line, and all pages that were looked at count as memory. So the suspicions of many lines
+// wait, and are confirmed in the order of the positions: each page once per chunk.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -37,7 +42,8 @@ class Spill {
   ~Spill() {
     for (const auto& piece : pieces_) ::munmap(piece.data(), piece.size());
   }
-  const std::byte* add(Bytes key) {
+  // Its position in the file.
+  std::uint64_t add(Bytes key) {
     const std::size_t size = key.size() + 4;
     if (left_ < size) grow(size);
     std::byte* const at = next_;
@@ -45,10 +51,11 @@ class Spill {
     if (!key.empty()) std::memcpy(at + 4, key.data(), key.size());
     next_ += size;
     left_ -= size;
-    return at;
+    return end_ - left_ - size;
   }
+  std::span<const std::span<std::byte>> pieces() const noexcept { return pieces_; }
   // Gives the pages back; their content is in the file.
-  void drop() noexcept {
+  void drop() const noexcept {
     for (const auto& piece : pieces_) ::madvise(piece.data(), piece.size(), MADV_DONTNEED);
   }
 
@@ -84,110 +91,273 @@ class Spill {
   std::size_t left_ = 0;
 };
 
-// Where the bytes of a line are that a slot points at.
+// Where the bytes of a line are that a slot points at. Positions count the bytes of all inputs in a row, or those of
+// the temporary file.
 class Lines {
  public:
-  explicit Lines(const KeyOptions& options, bool in_place) : as_(options.as), in_place_(in_place) {}
+  Lines(const KeyOptions& options, bool in_place) : as_(options.as), in_place_(in_place) {}
   bool in_place() const noexcept { return in_place_; }
 
   void add(const Source& source) {
     if (!in_place_ || &source == last_) return;
     last_ = &source;
-    texts_.push_back(source.text());
-    std::ranges::sort(texts_, {}, [](Bytes text) { return text.data(); });
+    texts_.push_back({end(), source.text()});
   }
-  // The line whose address is `at`.
-  Bytes at(const std::byte* at) const noexcept {
-    if (!in_place_) return {at + 4, load_little_endian<std::uint32_t>(at)};
-    if (as_ == KeysAs::u64) return {at, 8};
-    if (as_ == KeysAs::len32) return {at, load_little_endian<std::uint32_t>(at - 4)};
-    const std::byte* const end = end_of(at);
-    const auto* const to = static_cast<const std::byte*>(
-        std::memchr(at, std::to_integer<int>(separator_of(as_)), static_cast<std::size_t>(end - at)));
-    return {at, to == nullptr ? end : to};
+  // Of a key: in the last source, or in the temporary file, to which it is added.
+  std::uint64_t keep(Bytes key) {
+    if (in_place_) return texts_.back().first + static_cast<std::uint64_t>(key.data() - texts_.back().bytes.data());
+    const std::uint64_t position = spill_.add(key);
+    while (texts_.size() < spill_.pieces().size()) texts_.push_back({end(), spill_.pieces()[texts_.size()]});
+    return position;
   }
-  bool equal(const std::byte* at, Bytes key) const noexcept {
+  // The line at a position.
+  Bytes at(std::uint64_t position) const noexcept {
+    const Bytes rest = rest_at(position);
+    const std::byte* const from = rest.data();
+    if (!in_place_) return rest.subspan(4, load_little_endian<std::uint32_t>(from));
+    if (as_ == KeysAs::u64) return rest.first(8);
+    if (as_ == KeysAs::len32) return rest.first(load_little_endian<std::uint32_t>(from - 4));
+    const auto* const to =
+        static_cast<const std::byte*>(std::memchr(from, std::to_integer<int>(separator_of(as_)), rest.size()));
+    return to == nullptr ? rest : Bytes(from, to);
+  }
+  bool equal(std::uint64_t position, Bytes key) const noexcept {
     if (!in_place_ || binary(as_)) {
-      const Bytes line = this->at(at);
+      const Bytes line = at(position);
       return line.size() == key.size() && std::memcmp(line.data(), key.data(), key.size()) == 0;
     }
-    const std::byte* const end = end_of(at);
-    const auto room = static_cast<std::size_t>(end - at);
-    if (room < key.size() || std::memcmp(at, key.data(), key.size()) != 0) return false;
-    return room == key.size() || at[key.size()] == separator_of(as_);
+    const Bytes rest = rest_at(position);
+    if (rest.size() < key.size() || std::memcmp(rest.data(), key.data(), key.size()) != 0) return false;
+    return rest.size() == key.size() || rest[key.size()] == separator_of(as_);
+  }
+  // Gives the pages back; their content is in the files.
+  void drop() const noexcept {
+    spill_.drop();
+    if (last_ != nullptr) last_->drop();
+  }
+  // Those from one position to another. The page cache maps pieces of kPiece bytes: from the beginning of its piece.
+  static constexpr std::uintptr_t kPiece = std::uintptr_t{1} << 21;
+  void drop(std::uint64_t from, std::uint64_t to) const noexcept {
+    const Text& text = text_at(from);
+    const auto first = reinterpret_cast<std::uintptr_t>(text.bytes.data());
+    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+    const auto address = [&](std::uint64_t position) {
+      return first + static_cast<std::uintptr_t>(std::min<std::uint64_t>(position - text.first, text.bytes.size()));
+    };
+    const std::uintptr_t begin = std::max(address(from) / kPiece * kPiece, (first + page - 1) / page * page);
+    const std::uintptr_t end = address(to) / page * page;
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): an address of the text, on the border of a page
+    if (end > begin) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
   }
 
  private:
-  const std::byte* end_of(const std::byte* at) const noexcept {
-    const auto after = std::ranges::upper_bound(texts_, at, {}, [](Bytes text) { return text.data(); });
-    const Bytes text = *(after - 1);
-    return text.data() + text.size();
+  struct Text {
+    std::uint64_t first;  // position
+    Bytes bytes;
+  };
+  std::uint64_t end() const noexcept { return texts_.empty() ? 0 : texts_.back().first + texts_.back().bytes.size(); }
+  const Text& text_at(std::uint64_t position) const noexcept {
+    return *(std::ranges::upper_bound(texts_, position, {}, &Text::first) - 1);
   }
+  // From there to the end of its text.
+  Bytes rest_at(std::uint64_t position) const noexcept {
+    const Text& text = text_at(position);
+    return text.bytes.subspan(static_cast<std::size_t>(position - text.first));
+  }
+
   KeysAs as_;
   bool in_place_;
   const Source* last_ = nullptr;
-  std::vector<Bytes> texts_;
+  Spill spill_;
+  std::vector<Text> texts_;
 };
 
+// Positions by digest, in a table with linear probing.
 class LineSet {
  public:
-  LineSet(const Lines& lines, const Hash& hash, std::uint64_t expected) : lines_(lines), hash_(hash) {
+  // Positions are below `positions`.
+  LineSet(const Lines& lines, const Hash& hash, std::uint64_t expected, std::uint64_t positions)
+      : lines_(lines), hash_(hash), position_bits_(static_cast<unsigned>(std::bit_width(positions))) {
+    // Twelve bits of the digest: a new line meets some fifty slots in a full table, and one in eighty is suspected.
+    width_ = std::clamp((position_bits_ + 12 + 7) / 8, 6u, 8u);
     resize(std::max<std::uint64_t>(expected * 10 / 9 + 64, 1 << 12));
   }
-  std::uint64_t bytes() const noexcept { return slots_.size() * sizeof(std::uint64_t); }
+  std::uint64_t bytes() const noexcept { return table_.size(); }
 
-  void prefetch(std::uint64_t digest) const noexcept { __builtin_prefetch(&slots_[place(digest)]); }
-  // The line that this one may equal.
-  void prefetch_line(std::uint64_t digest) const noexcept {
-    for (std::size_t i = place(digest); slots_[i] != 0; i = i + 1 == slots_.size() ? 0 : i + 1) {
-      if (slots_[i] >> 48 == (digest & 0xffff)) return __builtin_prefetch(pointer(slots_[i]));
-    }
+  void prefetch(std::uint64_t digest) const noexcept { __builtin_prefetch(&table_[place(digest) * width_]); }
+  // A slot that may hold the line of this digest, or the empty one where it belongs.
+  std::size_t find(std::uint64_t digest) const noexcept { return look(place(digest), digest); }
+  std::size_t find_next(std::size_t slot, std::uint64_t digest) const noexcept { return look(after(slot), digest); }
+  bool holds(std::size_t slot) const noexcept { return load(slot) != 0; }
+  // REQUIRES: holds(slot)
+  std::uint64_t position(std::size_t slot) const noexcept {
+    return (load(slot) & ((std::uint64_t{1} << position_bits_) - 1)) - 1;
   }
-  // The slot of an equal line, or the empty one where it belongs.
-  std::size_t find(std::uint64_t digest, Bytes key) const noexcept {
-    std::size_t i = place(digest);
-    for (; slots_[i] != 0; i = i + 1 == slots_.size() ? 0 : i + 1) {
-      if (slots_[i] >> 48 == (digest & 0xffff) && lines_.equal(pointer(slots_[i]), key)) break;
-    }
-    return i;
-  }
-  bool holds(std::size_t slot) const noexcept { return slots_[slot] != 0; }
-  void put(std::size_t slot, std::uint64_t digest, const std::byte* line) {
-    slots_[slot] = (digest & 0xffff) << 48 | reinterpret_cast<std::uintptr_t>(line);
+  // REQUIRES: it is empty
+  void put(std::size_t slot, std::uint64_t digest, std::uint64_t position) {
+    store(slot, tag(digest) | (position + 1));
     if (++used_ > limit_) grow();
   }
 
  private:
-  static const std::byte* pointer(std::uint64_t slot) noexcept {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): 16 bits of the hash lie above its 48
-    return reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(slot & 0xffff'ffff'ffff));
+  std::uint64_t mask() const noexcept { return ~std::uint64_t{0} >> (64 - 8 * width_); }
+  std::uint64_t load(std::size_t slot) const noexcept {
+    return load_little_endian<std::uint64_t>(&table_[slot * width_]) & mask();
+  }
+  // The bytes behind it are the next slot's, or spare.
+  void store(std::size_t slot, std::uint64_t value) noexcept {
+    std::byte* const at = &table_[slot * width_];
+    store_little_endian(at, (load_little_endian<std::uint64_t>(at) & ~mask()) | value);
+  }
+  // The bits of the digest in a slot: above the position, and not those that say its place.
+  std::uint64_t tag(std::uint64_t digest) const noexcept { return (digest & 0xffff'ffff) << position_bits_ & mask(); }
+  std::size_t after(std::size_t slot) const noexcept { return slot + 1 == slots_ ? 0 : slot + 1; }
+  std::size_t look(std::size_t slot, std::uint64_t digest) const noexcept {
+    const std::uint64_t wanted = tag(digest) >> position_bits_;
+    for (;; slot = after(slot)) {
+      const std::uint64_t value = load(slot);
+      if (value == 0 || value >> position_bits_ == wanted) return slot;
+    }
   }
   std::size_t place(std::uint64_t digest) const noexcept {
-    return static_cast<std::size_t>((digest >> 32) * slots_.size() >> 32);
+    return static_cast<std::size_t>((digest >> 32) * slots_ >> 32);
   }
   void resize(std::uint64_t slots) {
-    if (slots >= std::uint64_t{1} << 32) fail("--exact: more than 3.6e9 distinct lines");
-    check_memory(slots * 8, fmt::format("a set of {} lines", grouped(slots / 10 * 9)));
-    slots_.assign(static_cast<std::size_t>(slots), 0);
+    if (slots >= std::uint64_t{1} << 32) fail("--exact: more than 3.6 billion distinct lines");
+    check_memory(slots * width_, fmt::format("a set of {} lines", grouped(slots / 10 * 9)));
+    slots_ = static_cast<std::size_t>(slots);
+    table_.assign(slots_ * width_ + 8, std::byte{0});
     limit_ = slots / 20 * 19;
   }
   void grow() {
-    const std::vector<std::uint64_t> old = std::move(slots_);
-    resize(old.size() * 3 / 2);
-    for (const std::uint64_t slot : old) {
-      if (slot == 0) continue;
-      const std::uint64_t digest = hash_(lines_.at(pointer(slot))).value;
-      std::size_t i = place(digest);
-      while (slots_[i] != 0) i = i + 1 == slots_.size() ? 0 : i + 1;
-      slots_[i] = slot;
+    const std::vector<std::byte> old = std::move(table_);
+    const std::size_t slots = slots_;
+    resize(std::uint64_t{slots} * 3 / 2);
+    for (std::size_t i = 0; i < slots; ++i) {
+      const std::uint64_t value = load_little_endian<std::uint64_t>(&old[i * width_]) & mask();
+      if (value == 0) continue;
+      const std::uint64_t position = (value & ((std::uint64_t{1} << position_bits_) - 1)) - 1;
+      std::size_t slot = place(hash_(lines_.at(position)).value);
+      while (load(slot) != 0) slot = after(slot);
+      store(slot, value);
     }
   }
 
   const Lines& lines_;
   Hash hash_;
-  std::vector<std::uint64_t> slots_;
+  unsigned position_bits_;
+  unsigned width_;
+  std::size_t slots_ = 0;
+  std::vector<std::byte> table_;
   std::uint64_t used_ = 0;
   std::uint64_t limit_ = 0;
+};
+
+// Lines in a row, until the suspicions among them are settled.
+class Chunk {
+ public:
+  // Of lines in a mapped file; others settle after each batch, whose bytes do not stay.
+  static constexpr unsigned kLineBits = 17;
+  static constexpr std::size_t kLines = std::size_t{1} << kLineBits;
+
+  Chunk(Lines& lines, LineSet& set, const Hash& hash) : lines_(lines), set_(set), hash_(hash) {}
+  bool is_full() const noexcept { return keys_.size() + Parser::kColumn > kLines || !lines_.in_place(); }
+  bool is_empty() const noexcept { return keys_.empty(); }
+
+  void add(const Batch& batch) {
+    const std::size_t size = batch.keys.size();
+    digest_keys(hash_, KeysAs::lines, batch.keys, digests_);
+    for (std::size_t i = 0; i < size; ++i) set_.prefetch(digests_[i]);
+    const std::size_t first = keys_.size();
+    keys_.insert(keys_.end(), batch.keys.begin(), batch.keys.end());
+    if (!lines_.in_place()) records_.insert(records_.end(), batch.records.begin(), batch.records.end());
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::size_t slot = set_.find(digests_[i]);
+      if (set_.holds(slot)) {
+        suspects_.push_back(set_.position(slot) << kLineBits | (first + i));
+      } else {
+        set_.put(slot, digests_[i], lines_.keep(batch.keys[i]));
+      }
+    }
+  }
+  // Writes the lines that are new. The chunk is then empty.
+  void settle(DedupWriter& writer, const Source* source) {
+    std::vector<std::uint64_t> seen((keys_.size() + 63) / 64, 0);
+    const auto drop_line = [&](std::uint32_t line) { seen[line / 64] |= std::uint64_t{1} << line % 64; };
+    std::vector<std::uint32_t> innocent;
+    in_order_of_position([&](std::uint64_t position, std::uint32_t line) {
+      if (lines_.equal(position, keys_[line])) {
+        drop_line(line);
+      } else {
+        innocent.push_back(line);
+      }
+    });
+    // Equal bits of other lines' digests: few. They may equal each other, so they go in the order of the input.
+    std::ranges::sort(innocent);
+    for (const std::uint32_t line : innocent) {
+      if (!insert(keys_[line])) drop_line(line);
+    }
+    writer.write({.keys = keys_, .records = lines_.in_place() ? keys_ : records_}, source, seen);
+    keys_.clear();
+    records_.clear();
+    suspects_.clear();
+  }
+
+ private:
+  // A suspect is the position of the line that it may equal, above its number in the chunk.
+  static std::uint64_t position_of(std::uint64_t suspect) noexcept { return suspect >> kLineBits; }
+  static std::uint32_t line_of(std::uint64_t suspect) noexcept {
+    return static_cast<std::uint32_t>(suspect & (kLines - 1));
+  }
+
+  // Sorted by the high bits of their positions, which is enough: what they have in common fits the cache.
+  void sort_suspects() {
+    std::uint64_t last = 0;
+    for (const std::uint64_t suspect : suspects_) last = std::max(last, suspect);
+    constexpr std::size_t kBits = 12;
+    const std::size_t shift = std::max<std::size_t>(static_cast<std::size_t>(std::bit_width(last)), kBits) - kBits;
+    std::array<std::uint32_t, (1 << kBits) + 1> ends{};
+    for (const std::uint64_t suspect : suspects_) ++ends[(suspect >> shift) + 1];
+    for (std::size_t i = 1; i < ends.size(); ++i) ends[i] += ends[i - 1];
+    sorted_.resize(suspects_.size());
+    for (const std::uint64_t suspect : suspects_) sorted_[ends[suspect >> shift]++] = suspect;
+    suspects_.swap(sorted_);
+  }
+
+  template <class Use>
+  void in_order_of_position(Use use) {
+    sort_suspects();
+    std::uint64_t from = suspects_.empty() ? 0 : position_of(suspects_.front());
+    constexpr std::size_t kAhead = 16;
+    for (std::size_t i = 0; i < suspects_.size(); ++i) {
+      const std::uint64_t position = position_of(suspects_[i]);
+      if (position > from && position - from >= Lines::kPiece && lines_.in_place()) {
+        lines_.drop(from, position);
+        from = position;
+      }
+      if (i + kAhead < suspects_.size()) __builtin_prefetch(keys_[line_of(suspects_[i + kAhead])].data());
+      use(position, line_of(suspects_[i]));
+    }
+  }
+  // False: an equal line is in the set.
+  bool insert(Bytes key) {
+    const std::uint64_t digest = hash_(key).value;
+    std::size_t slot = set_.find(digest);
+    for (; set_.holds(slot); slot = set_.find_next(slot, digest)) {
+      if (lines_.equal(set_.position(slot), key)) return false;
+    }
+    set_.put(slot, digest, lines_.keep(key));
+    return true;
+  }
+
+  Lines& lines_;
+  LineSet& set_;
+  Hash hash_;
+  std::array<std::uint64_t, Parser::kColumn> digests_;
+  std::vector<Bytes> keys_;
+  std::vector<Bytes> records_;  // where a key is not its record
+  std::vector<std::uint64_t> suspects_;
+  std::vector<std::uint64_t> sorted_;
 };
 
 std::uint64_t distinct_in(const DedupArgs& options, Keys& keys, const Hash& hash) {
@@ -232,12 +402,12 @@ int dedup_exact(DedupArgs& options) {
                                  : keys.all_mapped()        ? distinct_in(options, keys, hash)
                                                             : 0;
   Lines lines(options.keys, keys.all_mapped() && options.keys.key_is_record());
-  LineSet set(lines, hash, expected);
-  Spill spill;
+  constexpr std::uint64_t kAnySize = std::uint64_t{1} << 46;  // of a temporary file
+  if (keys.stored_bytes() >= kAnySize) fail("--exact: inputs of 64 TiB and more");
+  LineSet set(lines, hash, expected, lines.in_place() ? keys.stored_bytes() + 1 : kAnySize);
+  Chunk chunk(lines, set, hash);
   dropped.begin();
   DedupWriter writer(options.keys, dropped);
-  std::array<std::uint64_t, Parser::kColumn> digests;
-  std::array<std::uint64_t, Parser::kColumn / 64> seen;
   constexpr unsigned kBlocksBetweenDrops = 16;
   unsigned blocks = 0;
   const Source* current = nullptr;
@@ -245,30 +415,18 @@ int dedup_exact(DedupArgs& options) {
   keys.for_each(
       progress,
       [&](const Batch& batch, const Source* source) {
+        if (source != current && !chunk.is_empty()) chunk.settle(writer, current);
         current = source;
         lines.add(*source);
-        const std::size_t size = batch.keys.size();
-        digest_keys(hash, KeysAs::lines, batch.keys, digests);
-        for (std::size_t i = 0; i < size; ++i) set.prefetch(digests[i]);
-        for (std::size_t i = 0; i < size; ++i) set.prefetch_line(digests[i]);
-        seen.fill(0);
-        for (std::size_t i = 0; i < size; ++i) {
-          const std::size_t slot = set.find(digests[i], batch.keys[i]);
-          if (set.holds(slot)) {
-            seen[i / 64] |= std::uint64_t{1} << i % 64;
-          } else {
-            set.put(slot, digests[i], lines.in_place() ? batch.keys[i].data() : spill.add(batch.keys[i]));
-          }
-        }
-        writer.write(batch, source, seen);
+        chunk.add(batch);
+        if (chunk.is_full()) chunk.settle(writer, source);
         return true;
       },
       [&] {
         writer.block_done();
-        if (++blocks % kBlocksBetweenDrops != 0) return;
-        spill.drop();
-        if (current != nullptr) current->drop();
+        if (++blocks % kBlocksBetweenDrops == 0) lines.drop();
       });
+  chunk.settle(writer, current);
   writer.flush();
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (!options.quiet || options.json) report_exact(options, writer, set.bytes(), seconds.count());

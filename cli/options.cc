@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "print.h"
 
@@ -73,16 +74,21 @@ std::optional<double> parse_share(std::string_view text) noexcept {
   return rest->empty() ? value : value / 100;
 }
 
+std::optional<double> parse_time(std::string_view text) noexcept {
+  double number = 0;
+  const auto given = number_at(text, number);
+  static constexpr std::pair<std::string_view, double> kUnits[] = {
+      {"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}, {"d", 86400e9}};
+  for (const auto& [unit, ns] : kUnits) {
+    if (given == unit && number >= 0 && std::isfinite(number * ns)) return number * ns;
+  }
+  return std::nullopt;
+}
+
 std::uint64_t parse_duration(std::string_view option, std::string_view text) {
   double number = 0;
-  const auto unit = number_at(text, number).value_or("?");
-  const double scale = unit == "ms"                  ? 1
-                       : unit == "s" || unit.empty() ? 1e3
-                       : unit == "m"                 ? 60e3
-                       : unit == "h"                 ? 3600e3
-                       : unit == "d"                 ? 86400e3
-                                                     : 0;
-  const double result = number * scale;
+  const bool is_number = number_at(text, number) == "";
+  const double result = is_number ? number * 1e3 : parse_time(text).value_or(0) / 1e6;
   if (!(result >= 1 && result < 1e15)) fail("{} {}: must be a time such as 500ms, 90s, 10m, 2h or 7d", option, text);
   return static_cast<std::uint64_t>(result);
 }
@@ -125,7 +131,7 @@ CLI::Option* add_rate(CLI::App& app, double& value, const std::string& text) {
             const auto parsed = parse_share(given);
             if (!parsed || !(*parsed > 0 && *parsed < 1))
               fail("--fpr {}: must be between 0 and 1, such as 0.01 or 1%", given);
-            if (*parsed < kLeastFpr) fail("--fpr {}: out of reach; the lowest rate is {}", given, kLeastFpr);
+            if (*parsed < kLeastFpr) fail("--fpr {}: out of reach; the lowest rate is {}", given, percent(kLeastFpr));
             value = *parsed;
           },
           text)

@@ -19,6 +19,8 @@ std::optional<std::uint64_t> parse_count(std::string_view text) noexcept;
 std::string why_no_count(std::string_view text);
 std::optional<std::uint64_t> parse_u64(std::string_view text) noexcept;  // decimal, or hex after 0x
 std::optional<double> parse_share(std::string_view text) noexcept;       // 0.01 or 1%
+// Nanoseconds: 500ns, 100us, 2ms, 1s, 10m, 2h, 7d.
+std::optional<double> parse_time(std::string_view text) noexcept;
 // Milliseconds: 500ms, 90s, 10m, 2h, 7d; a bare number is seconds. Throws Failure.
 std::uint64_t parse_duration(std::string_view option, std::string_view text);
 

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -90,6 +92,10 @@ std::string one_in(double share) {
   std::size_t name = 0;
   while (n / scale >= 999.5 && name + 1 < std::size(kNames)) scale *= 1000, ++name;
   return n / scale >= 1e6 ? "fewer than 1 in 10^24" : fmt::format("1 in {:.3g} {}", n / scale, kNames[name]);
+}
+std::string plain(double n) {
+  std::array<char, 400> text;  // the smallest number has 324 places, the largest 309
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), n, std::chars_format::fixed).ptr};
 }
 std::string expected(double n) {
   if (!(n > 0)) return "0";

@@ -20,6 +20,7 @@ std::string percent(double share);         // 0.953 %; below 0.01 %: 1 in 1.01 m
 std::string one_in(double share);          // 1 in 12,300
 std::string expected(double n);            // of events: 22,000; 3.41; below 0.001: 1 in 1.01 million
 std::string seconds_text(double seconds);  // 0.45 s, 2:05
+std::string plain(double n);               // 0.00001: every digit, no exponent
 std::string bar(double share, int width);  // [####......], the unfilled part dotted
 
 bool is_terminal(int fd) noexcept;

@@ -401,6 +401,8 @@ export class Filter {
   static async build(keys, options = {}) {
     await ready();
     const all = ArrayBuffer.isView(keys) ? keys : Array.isArray(keys) ? keys : Array.from(keys);
+    // For as many as there are, unless told otherwise. A format of another system counts them itself.
+    if (options.format === undefined && options.keys === undefined) options = { ...options, keys: all.length };
     if (all.length !== 0 && (ArrayBuffer.isView(all) || isNumber(all[0]))) return buildNumbers(all, options);
     const encoded = all.map((key) => (typeof key === "string" ? encoder.encode(key) : bytesOf(key)));
     const ends = new Uint32Array(encoded.length + 1);

@@ -117,7 +117,7 @@ export class Filter {
   private constructor();
   /** An empty filter of a family that takes keys one by one. */
   static create(options: CreateOptions): Promise<Filter>;
-  /** From all of its keys at once: any family, or the format of another system. */
+  /** From all of its keys at once: any family, for as many unless `keys` is given, or the format of another system. */
   static build(keys: Keys, options?: BuildOptions): Promise<Filter>;
   /** The bytes of a file: ours, or another system's, recognised by content and name. */
   static open(source: Uint8Array | ArrayBuffer | ArrayBufferView | Blob, options?: OpenOptions): Promise<Filter>;

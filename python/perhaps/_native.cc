@@ -8,9 +8,11 @@
 #include <cstring>
 #include <mutex>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "c/digests.h"
 #include "column.h"
 
 namespace perhaps::python {
@@ -175,13 +177,13 @@ PyObject* filter_build(PyObject* self, PyObject* args) {
       perhaps_status status = PERHAPS_OK;
       {
         const NoGil others;
-        status = run.are_numbers() ? perhaps_build_integers(&options.to, run.numbers(), run.size(), &filter)
-                                   : perhaps_build(&options.to, run.keys(), run.size(), &filter);
+        status = run.of() == Run::Of::numbers ? perhaps_build_integers(&options.to, run.numbers(), run.size(), &filter)
+                                              : perhaps_build(&options.to, run.keys(), run.size(), &filter);
       }
       if (status != PERHAPS_OK) raise(status, perhaps_last_error(), Of::request);
       return status == PERHAPS_OK;
     };
-    bool done = for_each_run(column, SIZE_MAX, use);
+    bool done = for_each_run(column, {.at_most = SIZE_MAX}, use);
     if (done && filter == nullptr) done = use(Run());  // no key at all
     if (mixed) PyErr_SetString(PyExc_TypeError, "a filter is built from texts and bytes, or from ints, not from both");
     if (done) return keep(self, filter);
@@ -297,17 +299,29 @@ PyObject* filter_discard(PyObject* self, PyObject* object) {
   return PyUnicode_FromString(erased.removed != 0 ? "removed" : erased.kept != 0 ? "kept" : "absent");
 }
 
+perhaps_status insert(perhaps_filter& filter, const Run& run) {
+  switch (run.of()) {
+    case Run::Of::bytes:
+      return perhaps_insert(&filter, run.keys(), run.size(), nullptr);
+    case Run::Of::numbers:
+      return perhaps_insert_integers(&filter, run.numbers(), run.size(), nullptr);
+    case Run::Of::digests:
+      return insert_digests(filter, std::span(run.numbers(), run.size()));
+  }
+  return PERHAPS_INTERNAL;
+}
+
 PyObject* filter_update(PyObject* self, PyObject* column) {
   State* const state = made(self);
   if (state == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
-    const bool done = for_each_run(column, kRun, [&](const Run& run) {
+    const auto hasher = hasher_of(*state->filter);
+    const bool done = for_each_run(column, {.hasher = hasher ? &*hasher : nullptr}, [&](const Run& run) {
       perhaps_status status = PERHAPS_OK;
       {
         const NoGil others;
         const std::unique_lock alone(state->lock);
-        status = run.are_numbers() ? perhaps_insert_integers(state->filter, run.numbers(), run.size(), nullptr)
-                                   : perhaps_insert(state->filter, run.keys(), run.size(), nullptr);
+        status = insert(*state->filter, run);
       }
       if (status != PERHAPS_OK) raise(status, perhaps_last_error(), Of::request);
       return status == PERHAPS_OK;
@@ -335,6 +349,21 @@ void spread(const std::uint64_t* bits, std::size_t count, char* out) noexcept {
   for (; i < count; ++i) out[i] = static_cast<char>(bits[i / 64] >> i % 64 & 1);
 }
 
+// Of `count` keys from the one at `from` on.
+perhaps_status query(const perhaps_filter& filter, const Run& run, std::size_t from, std::size_t count,
+                     std::uint64_t* answers) {
+  switch (run.of()) {
+    case Run::Of::bytes:
+      return perhaps_query(&filter, run.keys() + from, count, answers);
+    case Run::Of::numbers:
+      return perhaps_query_integers(&filter, run.numbers() + from, count, answers);
+    case Run::Of::digests:
+      query_digests(filter, std::span(run.numbers() + from, count), answers);
+      return PERHAPS_OK;
+  }
+  return PERHAPS_INTERNAL;
+}
+
 PyObject* filter_contains_column(PyObject* self, PyObject* column) {
   State* const state = made(self);
   if (state == nullptr) return nullptr;
@@ -343,7 +372,8 @@ PyObject* filter_contains_column(PyObject* self, PyObject* column) {
     if (!answers) return nullptr;
     std::size_t at = 0;
     std::vector<std::uint64_t> bits(kRun / 64);
-    const bool done = for_each_run(column, kRun, [&](const Run& run) {
+    const auto hasher = hasher_of(*state->filter);
+    const bool done = for_each_run(column, {.hasher = hasher ? &*hasher : nullptr}, [&](const Run& run) {
       // Grown by halves, as the length of an iterable is not known.
       const auto needed = static_cast<Py_ssize_t>(at + run.size());
       const Py_ssize_t room = PyByteArray_Size(answers.get());
@@ -358,8 +388,7 @@ PyObject* filter_contains_column(PyObject* self, PyObject* column) {
         bits.resize(std::min(run.size(), kPart) / 64 + 1);
         for (std::size_t from = 0; from < run.size() && status == PERHAPS_OK; from += kPart) {
           const std::size_t count = std::min(kPart, run.size() - from);
-          status = run.are_numbers() ? perhaps_query_integers(state->filter, run.numbers() + from, count, bits.data())
-                                     : perhaps_query(state->filter, run.keys() + from, count, bits.data());
+          status = query(*state->filter, run, from, count, bits.data());
           if (status == PERHAPS_OK) spread(bits.data(), count, out + from);
         }
       }

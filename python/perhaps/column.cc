@@ -1,6 +1,11 @@
 #include "column.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
+#include <utility>
+#include <variant>
 
 namespace perhaps::python {
 namespace {
@@ -206,9 +211,188 @@ bool add_arrow(Run& run, const ArrowSchema& schema, const ArrowArray& array) {
   return false;
 }
 
+// Objects in a row. Those of a list are borrowed, which is enough until other code runs; the list may change then.
+class Block {
+ public:
+  static constexpr std::size_t kSize = 64;
+
+  Block() = default;
+  Block(const Block&) = delete;
+  ~Block() { clear(); }
+
+  std::size_t size() const noexcept { return size_; }
+  PyObject* operator[](std::size_t i) const noexcept { return items_[i]; }
+  // A text lies in two lines, and texts that were sorted or shuffled anywhere.
+  void borrow(PyObject* item) noexcept {
+    __builtin_prefetch(item);
+    __builtin_prefetch(reinterpret_cast<const char*>(item) + 64);
+    items_[size_++] = item;
+  }
+  void take(PyObject* item) noexcept {
+    items_[size_++] = item;
+    owned_ = true;
+  }
+  // The item at `i` may run code of its own. If it is borrowed, it has to be alone: false, and the block ends before.
+  bool may_run(std::size_t i) noexcept {
+    if (owned_) return true;
+    if (i == 0) {
+      size_ = 1;
+      owned_ = true;
+      Py_INCREF(items_[0]);
+      return true;
+    }
+    size_ = i;
+    return false;
+  }
+  void clear() noexcept {
+    const std::size_t count = std::exchange(size_, 0);
+    if (!std::exchange(owned_, false)) return;
+    for (std::size_t i = 0; i < count; ++i) Py_DECREF(items_[i]);
+  }
+
+ private:
+  std::array<PyObject*, kSize> items_;
+  std::size_t size_ = 0;
+  bool owned_ = false;
+};
+
+// Hands over the objects of a column in order. `use` may cut a block: the next one begins there.
+template <class Use>
+bool for_each_block(PyObject* column, Use use) {
+  Block block;
+  if (PyList_CheckExact(column)) {
+    Py_ssize_t wanted = Block::kSize;  // few after an object that was alone: more of its kind may follow
+    for (Py_ssize_t from = 0; from < PyList_Size(column);) {
+      const Py_ssize_t end = std::min(PyList_Size(column), from + wanted);
+      for (Py_ssize_t i = from; i < end; ++i) block.borrow(PyList_GetItem(column, i));
+      if (!use(block)) return false;
+      from += static_cast<Py_ssize_t>(block.size());
+      wanted = block.size() == 1 ? 2 : Block::kSize;
+      block.clear();
+    }
+    return true;
+  }
+  const Ref iterator(PyObject_GetIter(column));
+  if (!iterator) return false;
+  while (PyObject* const item = PyIter_Next(iterator.get())) {
+    block.take(item);
+    if (block.size() < Block::kSize) continue;
+    if (!use(block)) return false;
+    block.clear();
+  }
+  return PyErr_Occurred() == nullptr && (block.size() == 0 || use(block));
+}
+
+// The digests of a block, each key as it is.
+class Hashing {
+ public:
+  explicit Hashing(const AnyHasher& hasher) : hasher_(hasher) {}
+
+  // Of the keys of the block, which it may cut; nothing: an exception is set.
+  std::span<const std::uint64_t> digests_of(Block& block) {
+    from_ = 0;
+    bytes_ = 0;
+    are_numbers_ = false;
+    for (std::size_t i = 0; i < block.size(); ++i) {
+      PyObject* const item = block[i];
+      Py_ssize_t size = 0;
+      if (PyUnicode_CheckExact(item) && !are_numbers_) {
+        const char* const text = PyUnicode_AsUTF8AndSize(item, &size);
+        if (text == nullptr) return {};
+        add_bytes(i, text, static_cast<std::size_t>(size));
+        continue;
+      }
+      if (!PyUnicode_CheckExact(item) && !PyBytes_CheckExact(item) && !PyLong_CheckExact(item) && !block.may_run(i))
+        break;
+      Key key;
+      if (!key_of(item, key)) return {};
+      if (key.is_number != are_numbers_) {
+        hash_until(i);
+        are_numbers_ = key.is_number;
+      }
+      if (are_numbers_) {
+        numbers_[i] = key.number;
+      } else {
+        add_bytes(i, key.bytes.data, key.bytes.size);
+      }
+    }
+    hash_until(block.size());
+    return std::span(digests_).first(block.size());
+  }
+  // Bytes of the texts in the last block.
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  void add_bytes(std::size_t i, const void* data, std::size_t size) noexcept {
+    keys_[i] = {static_cast<const std::byte*>(data), size};
+    bytes_ += size;
+  }
+  void hash_until(std::size_t end) {
+    if (are_numbers_) {
+      std::visit(
+          [&](const auto& hash) {
+            for (std::size_t i = from_; i < end; ++i) digests_[i] = digest_of(hash, numbers_[i]).value;
+          },
+          hasher_);
+    } else {
+      hash_many(hasher_, std::span(keys_).subspan(from_, end - from_), std::span(digests_).subspan(from_));
+    }
+    from_ = end;
+  }
+
+  const AnyHasher& hasher_;
+  std::array<Bytes, Block::kSize> keys_;
+  std::array<std::uint64_t, Block::kSize> numbers_;
+  std::array<std::uint64_t, Block::kSize> digests_;
+  std::size_t from_ = 0;
+  std::size_t bytes_ = 0;
+  bool are_numbers_ = false;
+};
+
+bool for_each_hashed_run(PyObject* column, const Objects& objects, const std::function<bool(const Run&)>& use) {
+  // Other threads of Python wait while keys are hashed: for at most some tenth of a millisecond, unless one key is
+  // longer.
+  constexpr std::size_t kRunBytes = std::size_t{1} << 20;
+  Run run;
+  Hashing hashing(*objects.hasher);
+  std::size_t bytes = 0;
+  const bool done = for_each_block(column, [&](Block& block) {
+    const auto digests = hashing.digests_of(block);
+    if (digests.empty()) return false;
+    run.add_digests(digests);
+    bytes += hashing.bytes();
+    if (run.size() + Block::kSize <= objects.at_most && bytes < kRunBytes) return true;
+    const bool used = use(run);
+    run.clear();
+    bytes = 0;
+    return used;
+  });
+  return done && (run.size() == 0 || use(run));
+}
+
+bool for_each_collected_run(PyObject* column, const Objects& objects, const std::function<bool(const Run&)>& use) {
+  Run run;
+  const auto flush = [&] {
+    const bool used = use(run);
+    run.clear();
+    return used;
+  };
+  const bool done = for_each_block(column, [&](Block& block) {
+    // Whatever is flushed lets other threads run.
+    for (std::size_t i = 0; i < block.size() && block.may_run(i); ++i) {
+      Key key;
+      if (!key_of(block[i], key) || (!run.fits(key) && !flush())) return false;
+      run.add(key, block[i]);
+      if (run.size() >= objects.at_most && !flush()) return false;
+    }
+    return true;
+  });
+  return done && (run.size() == 0 || use(run));
+}
+
 }  // namespace
 
-bool for_each_run(PyObject* column, std::size_t at_most, const std::function<bool(const Run&)>& use) {
+bool for_each_run(PyObject* column, const Objects& objects, const std::function<bool(const Run&)>& use) {
   if (PyUnicode_Check(column) || PyBytes_Check(column) || PyByteArray_Check(column)) {
     PyErr_SetString(PyExc_TypeError, "one key, where a column or an iterable of keys is needed: put it into a list");
     return false;
@@ -234,33 +418,8 @@ bool for_each_run(PyObject* column, std::size_t at_most, const std::function<boo
     const auto* const data = static_cast<const ArrowArray*>(PyCapsule_GetPointer(array, "arrow_array"));
     return type != nullptr && data != nullptr && add_arrow(run, *type, *data) && (run.size() == 0 || use(run));
   }
-  const auto flush = [&] {
-    const bool used = use(run);
-    run.clear();
-    return used;
-  };
-  const auto add = [&](PyObject* item) {
-    Key key;
-    if (!key_of(item, key)) return false;
-    if (!run.fits(key)) {
-      const Ref held = key.is_number ? Ref() : Ref::to(item);
-      if (!flush()) return false;
-    }
-    run.add(key, item);
-    return run.size() < at_most || flush();
-  };
-  if (PyList_CheckExact(column)) {
-    // The list may change when other code runs: its length is asked again each time.
-    for (Py_ssize_t i = 0; i < PyList_Size(column); ++i)
-      if (!add(PyList_GetItem(column, i))) return false;
-  } else {
-    const Ref iterator(PyObject_GetIter(column));
-    if (!iterator) return false;
-    for (Ref item(PyIter_Next(iterator.get())); item; item = Ref(PyIter_Next(iterator.get())))
-      if (!add(item.get())) return false;
-    if (PyErr_Occurred() != nullptr) return false;
-  }
-  return run.size() == 0 || use(run);
+  return objects.hasher != nullptr ? for_each_hashed_run(column, objects, use)
+                                   : for_each_collected_run(column, objects, use);
 }
 
 }  // namespace perhaps::python

@@ -3,46 +3,57 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "key.h"
+#include "perhaps/any_filter.h"
 
 namespace perhaps::python {
 
 // Keys of one type in a row, and what keeps them valid.
 class Run {
  public:
+  enum class Of : std::uint8_t { bytes, numbers, digests };
+
   Run() = default;
   Run(const Run&) = delete;
   ~Run() { clear(); }
 
-  bool are_numbers() const noexcept { return are_numbers_; }
-  std::size_t size() const noexcept { return are_numbers_ ? count_numbers() : keys_.size(); }
+  Of of() const noexcept { return of_; }
+  std::size_t size() const noexcept {
+    return of_ == Of::bytes ? keys_.size() : borrowed_ != nullptr ? borrowed_count_ : numbers_.size();
+  }
+  // Numbers or digests.
   const std::uint64_t* numbers() const noexcept { return borrowed_ != nullptr ? borrowed_ : numbers_.data(); }
   const perhaps_key* keys() const noexcept { return keys_.data(); }
-  bool fits(const Key& key) const noexcept { return size() == 0 || are_numbers_ == key.is_number; }
+  bool fits(const Key& key) const noexcept { return size() == 0 || (of_ == Of::numbers) == key.is_number; }
 
   // Takes a reference, as a string keeps its own bytes.
   void add(const Key& key, PyObject* keeper) {
-    are_numbers_ = key.is_number;
-    if (are_numbers_) {
-      numbers_.push_back(key.number);
+    if (key.is_number) {
+      add_number(key.number);
       return;
     }
+    of_ = Of::bytes;
     keepers_.push_back(keeper);
     Py_INCREF(keeper);
     keys_.push_back(key.bytes);
   }
   void add_number(std::uint64_t number) {
-    are_numbers_ = true;
+    of_ = Of::numbers;
     numbers_.push_back(number);
   }
   void add_borrowed(const std::uint64_t* numbers, std::size_t count) noexcept {
-    are_numbers_ = true;
+    of_ = Of::numbers;
     borrowed_ = numbers;
     borrowed_count_ = count;
+  }
+  void add_digests(std::span<const std::uint64_t> digests) {
+    of_ = Of::digests;
+    numbers_.insert(numbers_.end(), digests.begin(), digests.end());
   }
   void add_bytes(const void* data, std::size_t size) { keys_.push_back({data, size}); }
   void add_text(std::string text) {
@@ -63,9 +74,7 @@ class Run {
   }
 
  private:
-  std::size_t count_numbers() const noexcept { return borrowed_ != nullptr ? borrowed_count_ : numbers_.size(); }
-
-  bool are_numbers_ = false;
+  Of of_ = Of::bytes;
   std::vector<perhaps_key> keys_;
   std::vector<PyObject*> keepers_;
   std::deque<std::string> texts_;  // whose addresses stay
@@ -74,11 +83,16 @@ class Run {
   std::size_t borrowed_count_ = 0;
 };
 
-// As many keys as are hashed between two looks at the interpreter.
+// As many keys as are handed over between two looks at the interpreter.
 inline constexpr std::size_t kRun = 4096;
 
-// Hands the keys of a column to `use`, a run at a time, of at most `at_most` keys if they have to be collected; false:
-// an exception is set.
-bool for_each_run(PyObject* column, std::size_t at_most, const std::function<bool(const Run&)>& use);
+// What becomes of keys that are objects of Python: a buffer and a column of Arrow are handed over as they are.
+struct Objects {
+  std::size_t at_most = kRun;         // in a run
+  const AnyHasher* hasher = nullptr;  // if set, they come as digests: no reference is taken, nothing is copied
+};
+
+// Hands the keys of a column to `use`, a run at a time; false: an exception is set.
+bool for_each_run(PyObject* column, const Objects& objects, const std::function<bool(const Run&)>& use);
 
 }  // namespace perhaps::python

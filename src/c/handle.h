@@ -28,3 +28,20 @@ struct perhaps_filter {
   const perhaps::AnyOwner* owner = nullptr;
   perhaps::AnyMutable* changing = nullptr;
 };
+
+namespace perhaps {
+
+// Makes `filter` what the handle answers from.
+void hold(perhaps_filter& handle, std::unique_ptr<AnyFilter> filter);
+std::unique_ptr<perhaps_filter> handle_of(std::unique_ptr<AnyFilter> filter);
+
+// Another handle with bytes of its own.
+Result<std::unique_ptr<perhaps_filter>> copy_of(const perhaps_filter& from);
+
+// What changes it, or why nothing can.
+Result<AnyMutable*> changing(perhaps_filter& filter);
+
+// Over the bytes of another system, whose codec and parameters the handle has.
+Result<void> open_foreign(perhaps_filter& handle, Bytes bytes, bool copy);
+
+}  // namespace perhaps

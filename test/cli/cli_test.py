@@ -771,7 +771,7 @@ class Families(Case):
     def test_unreachable_requests_are_refused(self):
         for family in ["fuse", "ribbon", "quotient", "window"]:
             self.refused("build", "-o", "f", "--filter", family, "--fpr", "1e-15", "keys",
-                         says="--fpr 1e-15: out of reach; the lowest rate is 1e-12")
+                         says="--fpr 1e-15: out of reach; the lowest rate is 1 in 1 trillion")
         for family in ["fuse", "ribbon"]:
             self.refused("build", "-o", "f", "--filter", family, "--fpr", "1e-11", "keys",
                          says=family + ": fpr: 1e-11 is out of reach")

@@ -125,7 +125,8 @@ class Limits(Case):
     def test_rates(self):
         for command in [["build", "-o", "x", "keys"], ["size", "--keys", "1M"], ["bench", "--keys", "1000"],
                         ["dedup", "keys"], ["route", "--build", "x", "a=keys"]]:
-            self.refused(*command, "--fpr", "1e-300", says="--fpr 1e-300: out of reach; the lowest rate is 1e-12")
+            self.refused(*command, "--fpr", "1e-300",
+                         says="--fpr 1e-300: out of reach; the lowest rate is 1 in 1 trillion")
         for family in able(lambda about: not about["add"]):
             self.refused("build", "-o", "x", "--filter", family, "--fpr", "1e-11", "keys",
                          says="%s: fpr: 1e-11 is out of reach" % family)

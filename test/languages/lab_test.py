@@ -13,7 +13,7 @@ from pathlib import Path
 PEERS = {name: shlex.split(command) for name, command in (peer.split("=", 1) for peer in sys.argv[1:])}
 KINDS = ["lab", "line", "ribbon"]
 errors = []
-if len(PEERS) < 5:
+if len(PEERS) < 6:
     errors.append(f"only {len(PEERS)} languages")
 with tempfile.TemporaryDirectory() as name:
     folder = Path(name)

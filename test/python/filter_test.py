@@ -252,9 +252,34 @@ class Columns(unittest.TestCase):
                 keys.clear()
                 return 7
 
-        for before in [["a", "b"], [1, 2], []]:
-            keys = [*before, Evil(), "c"]
+        for before in [["a", "b"], [1, 2], [], [f"{i}" * 5 for i in range(200)]]:
+            keys = [*before, Evil(), *(f"{i}" * 7 for i in range(200))]
             self.assertEqual(len(self.seen.contains(keys)), len(before) + 1)
+            keys = [*before, Evil(), *(f"{i}" * 7 for i in range(200))]
+            self.seen.update(keys)
+            self.assertTrue(self.seen.contains([*before, 7]).all())
+
+    def test_lists_of_every_kind_of_key(self):
+        """Keys of a list are hashed in blocks, which end where the kind of key changes."""
+        class Text(str):
+            pass
+
+        kinds = [lambda i: f"täxt {i}", lambda i: f"text {i}", lambda i: b"bytes %d" % i, lambda i: i,
+                 lambda i: -i - 1, lambda i: 2**64 - 1 - i, lambda i: numpy.int64(i), lambda i: Text(i)]
+        order = random.Random(1)
+        mixed = [order.choice(kinds)(i) for i in range(10_000)]
+        for run in [1, 63, 64, 65, 700]:  # of one kind
+            mixed += [kind(i) for kind in kinds for i in range(run)]
+        for filter in [perhaps.Filter(keys=20_000, fpr=0.1), perhaps.Filter(keys=20_000, fpr=0.1, key=b"k" * 16)]:
+            filter.update(mixed[::2])
+            other = filter.copy()
+            for key in mixed[::2]:
+                other.add(key)
+            self.assertEqual(other.fill, filter.fill)
+            expected = [key in filter for key in mixed]
+            self.assertIn(False, expected)
+            for column in [mixed, tuple(mixed), iter(mixed)]:
+                self.assertEqual(list(filter.contains(column)), expected)
 
     def test_a_list_that_changes_meanwhile(self):
         keys = [f"{i}" * 3 for i in range(50_000)]
