@@ -29,8 +29,12 @@ struct Dense {
 
 // Does the dense part agree with a key, whose mixed digest is `a`?
 bool dense_equals(const RibbonShape& shape, Bytes bytes, const Dense& d, std::uint64_t a) noexcept;
-// Seeds are tried until the keys fit; none is left in 1e-38 of all cases. False also if they are more than the slots.
-bool solve_dense(const RibbonShape& shape, std::span<const std::uint64_t> mixed, Dense* d,
+// Column j of the key.
+bool dense_column(const RibbonShape& shape, Bytes bytes, const Dense& d, std::uint64_t a, std::uint32_t j) noexcept;
+// Seeds are tried until the keys, which are mixed, fit; none is left in 1e-38 of all cases. False also if they are more
+// than the slots.
+template <class Keys>
+bool solve_dense(const RibbonShape& shape, Keys of, std::span<const typename Keys::Record> keys, Dense* d,
                  std::span<std::byte> out) noexcept;
 
 }  // namespace perhaps::ribbon
