@@ -77,7 +77,10 @@ void print(Out& out, const std::string& key, const Explanation& e) {
     if (e.word != e.digest) out.write(fmt::format("  {:<13}  {}\n", "word", hex(*e.word)));
   }
   for (const ExplainedPart& part : e.parts) print(out, part);
-  if (!e.digest) out.write("  another system's format: only its answers are shown\n");
+  if (!e.digest) {
+    out.write(e.family == name_of(Kind::exact) ? "  a set in parts: only its answer is shown\n"
+                                               : "  another system's format: only its answers are shown\n");
+  }
   out.write(fmt::format("  {:<13}  {}{}\n", "answer", e.perhaps ? "perhaps" : "no", why(e)));
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 
+#include "any/exact.h"
 #include "any/flat.h"
 #include "any/scalable.h"
 
@@ -182,7 +183,8 @@ Explanation explain(const AnyFilter& filter, std::uint64_t digest) {
   to.digest = digest;
   for_each_layout([&]<class L>() { find_flat<L>(probe, digest, to); });
   for_each_link_layout([&]<class L>() { find_chain<L>(probe, digest, to); });
-  if (to.parts.empty()) to.family = filter.describe().family;  // a file of many sets
+  if (to.parts.empty()) to.family = filter.describe().family;  // a file of many sets, an exact set
+  if (dynamic_cast<const ExactProbe*>(&probe) != nullptr) to.word = digest * EitherHash::kSpread;
   to.perhaps = probe.may_contain(std::span(&digest, 1)) != 0;
   return to;
 }
