@@ -76,6 +76,7 @@ Command::Run add_command(CLI::App&);
 Command::Run remove_command(CLI::App&);
 Command::Run info_command(CLI::App&);
 Command::Run explain_command(CLI::App&);
+Command::Run exact_command(CLI::App&);
 Command::Run convert_command(CLI::App&);
 Command::Run formats_command(CLI::App&);
 Command::Run merge_command(CLI::App&);

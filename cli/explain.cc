@@ -88,8 +88,11 @@ void print(Out& out, const std::string& key, const Explanation& e) {
   }
   for (const ExplainedPart& part : e.parts) print(out, part);
   const auto unshown = [](const ExplainedPart& part) { return part.rule == "none" && part.steps.empty(); };
-  if (!e.digest && std::ranges::all_of(e.parts, unshown))
-    out.write("  another system's format, not a classic Bloom filter: only its answers are shown\n");
+  if (!e.digest && std::ranges::all_of(e.parts, unshown)) {
+    out.write(e.family == name_of(Kind::exact)
+                  ? "  a set in parts: only its answer is shown\n"
+                  : "  another system's format, not a classic Bloom filter: only its answers are shown\n");
+  }
   out.write(fmt::format("  {:<13}  {}{}\n", "answer", e.perhaps ? "perhaps" : "no", why(e)));
 }
 

@@ -86,6 +86,17 @@ constexpr Examples kExplain = {
     "perhaps explain seen.perhaps -e hello",
     "perhaps explain --json seen.perhaps -e hello -e world",
 };
+constexpr Examples kExact = {
+    "perhaps exact build -o known.perhaps --members keys.txt --universe keys.txt --universe absent.txt",
+    "perhaps query known.perhaps keys.txt > members.txt",
+    "perhaps verify known.perhaps --members keys.txt --universe keys.txt --universe absent.txt",
+    "perhaps exact build -o next.perhaps --members keys.txt --members more.txt --universe absent.txt",
+    "perhaps exact diff known.perhaps next.perhaps -o update.perhaps --universe keys.txt --universe more.txt "
+    "--universe absent.txt",
+    "perhaps exact apply known.perhaps update.perhaps -o updated.perhaps",
+    "perhaps exact build -o mail.exact --field 1,2 --delimiter , --partition 1 --members people.csv --universe "
+    "people.csv",
+};
 constexpr Examples kConvert = {
     "perhaps build --format fuse8 -o keys.fuse8 keys.txt",
     "perhaps convert --to fuse8 --set packed=true -o small.fuse8 keys.fuse8",
@@ -170,6 +181,15 @@ constexpr Command kCommands[] = {
      "of other systems' files, the digest or the answer of each filter inside. Exit code: 0 if any answer is perhaps, "
      "1 if none is, 2 on an error.",
      kExplain, &explain_command, kJsonExplain},
+    {"exact", "make a set that is right for every key of a known universe",
+     "If all keys that will ever be asked about are known (all certificates, all domains), a set can answer without "
+     "a single error: query then selects exactly the members. The answer for a key outside the universe means "
+     "nothing. Members that are not in the universe count as part of it. build reads files twice, the universe in any "
+     "order and repeated or not, and keeps only the few keys that pass a filter. diff writes the answers that change "
+     "from one set to another, over the universe of the new one, unless that takes as many bytes as the new set: exit "
+     "code 1. apply puts an update above the set that it was made for; every update makes lookups a little slower, "
+     "so build the set anew from time to time. verify proves that there is no error.",
+     kExact, &exact_command, kJsonExact},
     {"convert", "write a filter in the format of another system",
      "Only if nothing is lost: the two formats hash and place a key alike, or one contains the other. Otherwise it "
      "says why not, and which command makes the filter from its keys.",
@@ -205,8 +225,9 @@ constexpr Command kCommands[] = {
      "Queries every key of --keys: each must be answered perhaps. Then queries keys that are not in the filter: "
      "those of --absent, or random ones. A filter at a redis:// address is copied first, as by pull. With "
      "--certificate what was proved is written to a file; whoever has the files that it names, by their place relative "
-     "to it, can prove it again with --check. Exit code: 1 if a key is missing or --check finds a difference, 2 on an "
-     "error.",
+     "to it, can prove it again with --check. Of an exact set it asks about every key of --members and --universe: no "
+     "answer may be wrong. Exit code: 1 if a key is missing, an exact answer is wrong or --check finds a difference, 2 "
+     "on an error.",
      kVerify, &verify_command, kJsonVerify},
     {"size", "how large would a filter be",
      "Of keys, rate, memory, bits per key and probes, some are given and the others follow: what the keys need at a "

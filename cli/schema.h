@@ -219,7 +219,17 @@ inline constexpr Fields kVerifyCheckFields = {
     {"differences[].name", "string", ""},     {"differences[].recorded", "string", "in the certificate"},
     {"differences[].found", "string", "now"},
 };
+inline constexpr Fields kVerifyExactFields = {
+    {"members", "integer", "distinct"},
+    {"members_read", "integer", "records"},
+    {"universe_read", "integer", "records"},
+    {"others", "integer", "of the universe that are no members"},
+    {"false_out", "integer", "members that are answered out"},
+    {"false_in", "integer", "others that are answered in"},
+    {"exact", "boolean", "no answer is wrong"},
+};
 inline constexpr Shapes kJsonVerify = {{"", JsonShape::object, kVerifyFields},
+                                       {"--universe", JsonShape::object, kVerifyExactFields},
                                        {"--check", JsonShape::object, kVerifyCheckFields}};
 
 inline constexpr Fields kSizeFields = {
@@ -305,6 +315,29 @@ inline constexpr Fields kRouteBuildFields = {
 };
 inline constexpr Shapes kJsonRoute = {{"", JsonShape::lines, kRouteFields},
                                       {"--build, --add or --remove", JsonShape::object, kRouteBuildFields}};
+
+inline constexpr Fields kExactBuildFields = {
+    {"file", "string", ""},
+    {"family", "string", "exact"},
+    {"members", "integer", "distinct"},
+    {"universe", "integer", "keys, members included"},
+    {"members_read", "integer", "records"},
+    {"universe_read", "integer", "records"},
+    {"bytes", "integer", ""},
+    {"bits_per_member", "number", ""},
+    {"times_limit", "number or null", "the size, by the least that any structure needs on average"},
+    {"parts", "integer", "with a density of their own"},
+    {"seconds", "number", ""},
+};
+inline constexpr Fields kExactChangeFields = {
+    {"file", "string", ""},
+    {"changed", "integer", "answers"},
+    {"bytes", "integer", "of the update"},
+    {"whole_bytes", "integer", "of the whole set"},
+    {"written", "boolean", "false: the update is not smaller than the whole set"},
+};
+inline constexpr Shapes kJsonExact = {{"build", JsonShape::object, kExactBuildFields},
+                                      {"diff or apply", JsonShape::object, kExactChangeFields}};
 
 inline constexpr Fields kAllocateFields = {
     {"budget", "integer", "bytes"},

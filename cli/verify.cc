@@ -8,6 +8,7 @@
 #include "any_file.h"
 #include "certificate.h"
 #include "command.h"
+#include "exact_verify.h"
 #include "filter_file.h"
 #include "interval.h"
 #include "json.h"
@@ -25,6 +26,7 @@ struct Options {
   std::string filter;
   KeyOptions keys;
   KeyOptions absent;
+  ExactLists exact;
   std::uint64_t absent_count = 1'000'000;
   std::uint64_t absent_seed = 1;
   OpenArgs open;
@@ -143,6 +145,8 @@ Outcome measure(Options& options) {
   const LocalCopy copy(options.filter, options.access);  // before waiting for a pipe
   options.filter = copy.name();
   const AnyFile file(copy.path(), options.open, options.format);
+  if (file.own && file.own->header().kind == Kind::exact)
+    fail("{}: is an exact set: --members and --universe prove that it has no error", options.filter);
   options.keys.adopt(recipe_of(file.record(), options.filter), options.filter);
   check_key_format(options.keys);
   Keys keys(options.keys);
@@ -276,9 +280,24 @@ void check_certificate(const Options& options) {
   }
 }
 
+// Every key of a known universe.
+int check_exact(Options& options) {
+  if (options.exact.members.empty() || options.exact.universe.empty())
+    fail("an exact set is proved by both --members and --universe");
+  check_stdin_once(options.exact.members,
+                   std::count(options.exact.universe.begin(), options.exact.universe.end(), "-"));
+  const AnyFile file(options.filter, options.open, options.format);
+  if (!file.own || file.own->header().kind != Kind::exact)
+    fail("{}: is no exact set, and has false positives (--keys and --absent measure them)", options.filter);
+  options.keys.adopt(recipe_of(file.record(), options.filter), options.filter);
+  check_key_format(options.keys);
+  return verify_exact(file.filter(), options.filter, options.keys, options.exact, options.json);
+}
+
 int run(Options& options) {
   if (!options.check.empty()) return check(options);
   if (options.filter.empty()) fail("a filter is required (or --check FILE)");
+  if (!options.exact.members.empty() || !options.exact.universe.empty()) return check_exact(options);
   if (options.keys.files.empty()) fail("--keys is required (or --check FILE)");
   Certificate certificate;
   if (!options.certificate.empty()) {
@@ -315,6 +334,16 @@ Command::Run verify_command(CLI::App& app) {
   auto* files = app.add_option("--absent", options->absent.files, "Keys that are not in the filter; may be repeated")
                     ->type_name("FILE")
                     ->allow_extra_args(false);
+  for (const auto& [name, list, text] :
+       {std::tuple("--members", &options->exact.members, "Of an exact set: the keys that are in it; may be repeated"),
+        std::tuple("--universe", &options->exact.universe,
+                   "Of an exact set: all keys that can be asked about; may be repeated")}) {
+    app.add_option(name, *list, text)
+        ->type_name("FILE")
+        ->allow_extra_args(false)
+        ->excludes(files)
+        ->excludes(app.get_option("--keys"));
+  }
   add_count(app, "--absent-count", options->absent_count, "N", "How many random keys to query otherwise; default: 1M",
             0)
       ->excludes(files);

@@ -26,7 +26,7 @@ file(GLOB sources_warm CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
   src/any/any_filter.cc src/c/*.cc src/format/*.cc)
 list(REMOVE_ITEM sources_warm ${sources_small})
 file(GLOB sources_hot CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
-  src/*.cc src/any/*.cc src/build/*.cc src/engine/*.cc src/hash/*.cc src/kernel/*.cc src/redisbloom/*.cc)
+  src/*.cc src/any/*.cc src/build/*.cc src/engine/*.cc src/exact/*.cc src/hash/*.cc src/kernel/*.cc src/redisbloom/*.cc)
 list(REMOVE_ITEM sources_hot ${sources_warm} ${sources_small})
 set(perhaps_parts perhaps_hot perhaps_warm perhaps_small)
 

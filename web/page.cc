@@ -28,7 +28,14 @@ Explanation explained(const perhaps_filter& handle, Bytes key, const std::uint64
   const AnyFilter& filter = *handle.filter;
   if (filter.digests() != nullptr)
     return explain(filter, integer != nullptr ? digest_for(filter, *integer) : digest_for(filter, key));
-  return explain_foreign(handle.opened, handle.opened.whole->describe(), key);
+  if (handle.codec != nullptr) return explain_foreign(handle.opened, handle.opened.whole->describe(), key);
+  // An exact set in parts, of which a digest does not tell its own.
+  const Description d = filter.describe();
+  Explanation to;
+  to.family = d.family;
+  to.hash = d.hash;
+  to.perhaps = filter.may_contain(key);
+  return to;
 }
 
 // Reads for a key that is in the tree, on each level by its share of keys: one, and those in vain on the levels before.

@@ -34,10 +34,11 @@
 
 namespace perhaps {
 
-// What bytes hold: a family, or one of two forms that are made of filters but cannot be chosen as one.
+// What bytes hold: a family, or one of the forms that are made of filters but cannot be chosen as one.
 enum class Kind : std::uint32_t {
   sets = 11,   // many classic filters in one file (engine/set_index.h)
   dense = 12,  // a few keys in a block of an engine (engine/packed.h); never in a file
+  exact = 15,  // in or out, without an error in a known universe (exact.h)
 #define PERHAPS_FAMILY(name, number, Type, summary) name = number,
   PERHAPS_FAMILIES(PERHAPS_FAMILY)
 #undef PERHAPS_FAMILY
@@ -55,6 +56,8 @@ constexpr std::string_view name_of(Kind kind) noexcept {
       return "sets";
     case Kind::dense:
       return "dense";
+    case Kind::exact:
+      return "exact";
   }
   return "unknown";
 }

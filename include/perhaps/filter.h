@@ -18,11 +18,12 @@
 //      +- FlatFilter       is one run of bytes and a shape
 //      +- MutableFilter    takes keys one at a time
 //         +- ErasableFilter     forgets keys again
+//   +- ExactSet      answers a key of a known universe with *in* or *out*, and is always right
 //
 // A structure with another kind of answer is not a Filter but a concept of its own on top of Probed, so that nothing
 // takes one for the other: a map answers a digest with a value (and a wrong value for an absent key), an exact set is
-// right for every key of a known universe, and a range filter answers an interval of keys, which has no digest at all:
-// it has a byte_size, no hasher, and stands beside Probed.
+// right for every key of a known universe (and for no other), and a range filter answers an interval of keys, which has
+// no digest at all: it has a byte_size, no hasher, and stands beside Probed.
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -71,6 +72,19 @@ concept Filter = Probed<F> &&
   // larger than the L2 cache are prefetched ahead of the probes, across batches: the fastest way to look up many keys.
   // REQUIRES: answers.size() * kBatch >= digests.size()
   { f.may_contain(digests, answers) }
+  noexcept;
+};
+
+// Answers *in* or *out*, without an error for the keys of the universe that it was built for. The answer for any other
+// key means nothing.
+template <class F>
+concept ExactSet = Probed<F> &&
+    requires(const F f, Digest<typename F::hasher_type> d, std::span<const Digest<typename F::hasher_type>> digests,
+             std::span<std::uint64_t> answers) {
+  { f.contains(d) }
+  noexcept->std::same_as<bool>;
+  // A column, as Filter's.
+  { f.contains(digests, answers) }
   noexcept;
 };
 

@@ -143,8 +143,9 @@ struct RibbonShape {
 
   constexpr std::uint64_t bytes() const noexcept { return table_bytes; }
   // Every number is in its range, and the table has room for what the others say is in it.
-  constexpr bool valid() const noexcept {
-    if (columns < 1 || columns > kMaxColumns - (wide != 0) || fronts > kMaxFronts) return false;
+  constexpr bool valid() const noexcept { return valid(kMaxColumns); }
+  constexpr bool valid(std::uint32_t max_columns) const noexcept {
+    if (columns < 1 || columns > max_columns - (wide != 0) || fronts > kMaxFronts) return false;
     if (fronts == 0 && rest != keys) return false;
     for (std::uint32_t i = 0; i < kMaxFronts; ++i) {
       if (starts[i] > (i < fronts ? kMaxStarts : 0) || starts[i] % RibbonFront::kBucket != 0) return false;

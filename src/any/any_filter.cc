@@ -4,6 +4,7 @@
 #include <array>
 
 #include "any/builder.h"
+#include "any/exact.h"
 #include "any/request.h"
 #include "any/scalable.h"
 #include "any/sets.h"
@@ -84,6 +85,9 @@ Result<std::unique_ptr<AnyMutable>> make_any(Kind kind, const AnyRequest& reques
 std::unique_ptr<AnyFilter> File::any() const& {
   if (header_.kind == Kind::sets) {
     return std::make_unique<AnySets>(*SetIndexView::over(header_, hasher_), header_.record);
+  }
+  if (header_.kind == Kind::exact) {
+    return std::make_unique<AnyExact>(*exact_view(header_, hasher_), header_.record);
   }
   std::unique_ptr<AnyFilter> filter;
   if (header_.kind == Kind::scalable) {

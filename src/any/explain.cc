@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 
+#include "any/exact.h"
 #include "any/flat.h"
 #include "any/scalable.h"
 #include "build/ribbon_dense.h"
@@ -254,11 +255,10 @@ void show_dense(const RibbonShape& shape, const std::byte* table, std::uint64_t 
                            .holds = parity == wanted,
                            .content = ribbon::bits_at(lookup.bytes, at, bits)});
   };
-  const std::uint32_t parities = lookup.parities(shape);
   for (std::uint32_t j = 0; j < shape.columns; ++j)
-    column(j, lookup.dense.column_bit(shape.columns, 0, j), lookup.dense.slots, parities >> j & 1);
+    column(j, lookup.dense.column_bit(shape.columns, 0, j), lookup.dense.slots, lookup.column(shape, j));
   if (lookup.has_extra(shape)) {
-    column(shape.columns, lookup.dense.extra_bit(shape.columns, 0), lookup.dense.extra, lookup.extra_parity(shape));
+    column(shape.columns, lookup.dense.extra_bit(shape.columns, 0), lookup.dense.extra, lookup.extra_column(shape));
   }
 }
 
@@ -330,7 +330,8 @@ Explanation explain(const AnyFilter& filter, std::uint64_t digest) {
   to.digest = digest;
   for_each_layout([&]<class L>() { find_flat<L>(probe, digest, to); });
   for_each_link_layout([&]<class L>() { find_chain<L>(probe, digest, to); });
-  if (to.parts.empty()) to.family = filter.describe().family;  // a file of many sets
+  if (to.parts.empty()) to.family = filter.describe().family;  // a file of many sets, an exact set
+  if (dynamic_cast<const ExactProbe*>(&probe) != nullptr) to.word = digest * EitherHash::kSpread;
   to.perhaps = probe.may_contain(std::span(&digest, 1)) != 0;
   return to;
 }

@@ -1,4 +1,4 @@
-// The digests that one thread collects, dealt out to buckets by their top bits.
+// The digests or entries that one thread collects, dealt out to buckets by the top bits of the digests.
 //
 // A bucket is a list of chunks, the newest first. All buckets write at once, so their current lines have to stay in
 // the cache together (4096 lines: half an L2). Chunks come from large blocks, not on huge pages: those would save 1 ns
@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "build/entry.h"
 #include "build/spill_file.h"
 
 namespace perhaps::build {
@@ -23,21 +24,25 @@ constexpr std::size_t kBuckets = std::size_t{1} << kBucketBits;
 // One spill: all buckets of a lane one after the other. 64 bits, because a lane may have more than 32 GiB of digests.
 class SpilledRun {
  public:
-  // REQUIRES: sizes.size() == kBuckets; in digests
-  explicit SpilledRun(std::span<const std::uint64_t> sizes) : starts_(kBuckets + 1, 0) {
+  // REQUIRES: sizes.size() == kBuckets; in digests, of `bytes` bytes with what belongs to them
+  explicit SpilledRun(std::span<const std::uint64_t> sizes, std::uint64_t bytes = 8)
+      : bytes_(bytes), starts_(kBuckets + 1, 0) {
     for (std::size_t b = 0; b < kBuckets; ++b) starts_[b + 1] = starts_[b] + sizes[b];
   }
   std::uint64_t digests() const noexcept { return starts_.back(); }
   std::uint64_t size(std::size_t bucket) const noexcept { return starts_[bucket + 1] - starts_[bucket]; }
   // Where the bucket is in the file, in bytes.
-  std::uint64_t at(std::size_t bucket) const noexcept { return begin_ + starts_[bucket] * 8; }
+  std::uint64_t at(std::size_t bucket) const noexcept { return begin_ + starts_[bucket] * bytes_; }
   void put_at(std::uint64_t begin) noexcept { begin_ = begin; }
 
  private:
   std::uint64_t begin_ = 0;
+  std::uint64_t bytes_;
   std::vector<std::uint64_t> starts_;  // digests before each bucket
 };
 
+// `Record` is a digest or an Entry.
+template <class Record>
 class BucketLane {
  public:
   // `memory`: bytes that this lane may keep before it spills; 0: no limit. `max_loose`: digests before they are dealt
@@ -45,43 +50,44 @@ class BucketLane {
   BucketLane(std::uint64_t memory, std::size_t max_loose);
 
   // Spills to `file` when the memory is used up.
-  Result<void> add(std::span<const std::uint64_t> digests, SpillFile& file);
+  Result<void> add(std::span<const Record> digests, SpillFile& file);
 
   std::uint64_t count() const noexcept { return loose_.size() + dealt_; }
   bool is_loose() const noexcept { return chunks_.empty(); }
-  std::vector<std::uint64_t> take_loose() noexcept { return std::exchange(loose_, {}); }
+  std::vector<Record> take_loose() noexcept { return std::exchange(loose_, {}); }
   // Deals the loose ones out, too: from here on there are only buckets.
   Result<void> deal_loose(SpillFile& file);
 
   std::uint64_t bucket_size(std::size_t bucket) const noexcept;
   // Appends the bucket's digests at `out`, those in `file` included, and returns its new end.
-  Result<std::uint64_t*> read(std::size_t bucket, const SpillFile& file, std::uint64_t* out) const;
+  Result<Record*> read(std::size_t bucket, const SpillFile& file, Record* out) const;
   // Puts as many of `sorted` as the bucket has room for in place of what it holds in memory, and returns the rest;
   // read_sorted takes up to `count` of them out again.  REQUIRES: nothing was spilled
-  std::span<const std::uint64_t> write_sorted(std::size_t bucket, std::span<const std::uint64_t> sorted);
-  std::uint64_t* read_sorted(std::size_t bucket, std::uint64_t& count, std::uint64_t* out) const;
+  std::span<const Record> write_sorted(std::size_t bucket, std::span<const Record> sorted);
+  Record* read_sorted(std::size_t bucket, std::uint64_t& count, Record* out) const;
   // Gives the memory back.
   void drop();
 
  private:
   struct alignas(8) Chunk {  // and behind it, chunk_size_ digests
     Chunk* older;
-    std::uint64_t* digests() noexcept { return reinterpret_cast<std::uint64_t*>(this + 1); }
-    const std::uint64_t* digests() const noexcept { return reinterpret_cast<const std::uint64_t*>(this + 1); }
+    Record* digests() noexcept { return reinterpret_cast<Record*>(this + 1); }
+    const Record* digests() const noexcept { return reinterpret_cast<const Record*>(this + 1); }
   };
   // use(digests, count) for each chunk of a bucket.
   template <class Use>
   void each_chunk(std::size_t bucket, Use use) const;
-  Result<void> deal(std::span<const std::uint64_t> digests, SpillFile& file);
+  Result<void> deal(std::span<const Record> digests, SpillFile& file);
   Result<void> spill(SpillFile& file);
   void begin_dealing();
   Chunk* new_chunk();
   std::uint64_t block_bytes() const noexcept;
+  std::uint64_t chunk_bytes() const noexcept { return sizeof(Chunk) + chunk_size_ * sizeof(Record); }
 
   std::uint64_t memory_;
   std::size_t max_loose_;
   std::size_t chunk_size_;  // digests in a chunk
-  std::vector<std::uint64_t> loose_;
+  std::vector<Record> loose_;
   std::uint64_t dealt_ = 0;
   std::vector<Chunk*> chunks_;                        // of each bucket, the newest
   std::vector<std::uint32_t> used_;                   // of that chunk
@@ -90,5 +96,8 @@ class BucketLane {
   std::uint64_t block_used_ = 0;
   std::vector<SpilledRun> runs_;
 };
+
+extern template class BucketLane<std::uint64_t>;
+extern template class BucketLane<Entry>;
 
 }  // namespace perhaps::build

@@ -6,12 +6,37 @@
 #include <cstdint>
 #include <span>
 
+#include "build/entry.h"
 #include "build/ribbon_solver.h"
 #include "perhaps/ribbon.h"
 
 namespace perhaps::ribbon {
 
-constexpr std::uint32_t low_bits(std::uint32_t count) { return count == 32 ? UINT32_MAX : (1u << count) - 1; }
+template <class Result = std::uint32_t>
+constexpr Result low_bits(std::uint32_t count) {
+  return count == 8 * sizeof(Result) ? ~Result{0} : (Result{1} << count) - Result{1};
+}
+
+// What a ribbon is built from. The keys of a filter are digests, and an equation has the result that the digest says.
+struct Fingerprints {
+  using Record = std::uint64_t;
+  using Result = std::uint32_t;
+  std::uint32_t mask;
+  Result result(std::uint64_t, std::uint32_t fingerprint) const noexcept { return fingerprint & mask; }
+  static std::uint64_t renamed(std::uint64_t, std::uint64_t digest) noexcept { return digest; }
+};
+// Those of a map have a value beside the digest; fingerprints are in the first columns.
+template <class R>
+struct Values {
+  using Record = build::Entry;
+  using Result = R;
+  std::uint32_t mask;
+  std::uint32_t check_bits;
+  Result result(const Record& entry, std::uint32_t fingerprint) const noexcept {
+    return Result{fingerprint & mask} | Result{entry.value} << check_bits;
+  }
+  static Record renamed(const Record& entry, std::uint64_t digest) noexcept { return {digest, entry.value}; }
+};
 
 // The keys of a layer in the order of their starts: digests as they come, or positions x that were sorted. A layer's
 // multiplier is odd, so x gives the mixed digest back. `left`: how a key goes on that is bumped.
@@ -33,30 +58,30 @@ struct FromPositions {
   std::uint64_t left(std::uint64_t position) const noexcept { return position * inverse; }
 };
 
-using Slot = Row<std::uint64_t>;
-
-// An equation on its way: what is left of it begins at `row`.
-struct Equation {
-  Slot* row;
-  std::uint64_t with;
-  std::uint32_t result;
-  std::uint32_t offset;  // of its start in the bucket
-};
-
 // Hands out the equations of a layer one after the other, and keeps the books: which rows they went into, which keys
 // are bumped, the codes. Rows are cleared as their bucket is reached.
-template <class From>
+template <class Keys, class From>
 class LayerBand {
  public:
-  LayerBand(RibbonShape shape, const RibbonLayout::Layer& layer, From from, std::span<const std::uint64_t> keys,
-            std::byte* codes, Slot* rows, std::uint64_t* bumped) noexcept
-      : layer_(layer),
+  using Record = typename Keys::Record;
+  using Slot = Row<std::uint64_t, typename Keys::Result>;
+  // An equation on its way: what is left of it begins at `row`.
+  struct Equation {
+    Slot* row;
+    std::uint64_t with;
+    typename Keys::Result result;
+    std::uint32_t offset;  // of its start in the bucket
+  };
+
+  LayerBand(Keys of, const RibbonLayout::Layer& layer, From from, std::span<const Record> keys, std::byte* codes,
+            Slot* rows, Record* bumped) noexcept
+      : of_(of),
+        layer_(layer),
         from_(from),
         keys_(keys),
         codes_(codes),
         rows_(rows),
         bumped_(bumped),
-        mask_(low_bits(shape.columns + (shape.wide != 0))),
         bucket_bits_(layer.bucket_bits()) {
     std::fill_n(rows_, 64, Slot{});
   }
@@ -81,13 +106,16 @@ class LayerBand {
  private:
   static constexpr std::size_t kPrepared = 192;
 
-  std::uint64_t start_of(std::size_t i) const noexcept { return detail::scale(from_.x(keys_[i]), layer_.starts); }
+  std::uint64_t start_of(std::size_t i) const noexcept {
+    return detail::scale(from_.x(build::digest_of(keys_[i])), layer_.starts);
+  }
   std::uint64_t offset_of(std::uint64_t start) const noexcept {
     return start & ((std::uint64_t{1} << bucket_bits_) - 1);
   }
   Equation equation(std::size_t i, std::uint64_t start) const noexcept {
-    const auto [coefficients, result] = from_.equation(keys_[i]);
-    return {rows_ + start, coefficients, result & mask_, static_cast<std::uint32_t>(offset_of(start))};
+    const auto [coefficients, fingerprint] = from_.equation(build::digest_of(keys_[i]));
+    return {rows_ + start, coefficients, of_.result(keys_[i], fingerprint),
+            static_cast<std::uint32_t>(offset_of(start))};
   }
 
   PERHAPS_INLINE bool next(Equation& e) noexcept {
@@ -137,7 +165,9 @@ class LayerBand {
   }
   void close() noexcept {
     codes_[bucket_ / 4] |= static_cast<std::byte>(code_ << (bucket_ % 4 * 2));
-    for (std::size_t i = begin_; i < first_kept_; ++i) bumped_[bumped_count_++] = from_.left(keys_[i]);
+    for (std::size_t i = begin_; i < first_kept_; ++i) {
+      bumped_[bumped_count_++] = Keys::renamed(keys_[i], from_.left(build::digest_of(keys_[i])));
+    }
     ++bucket_;
   }
   // From here to the left all keys of the bucket are bumped, and those that the code takes with them.
@@ -157,13 +187,13 @@ class LayerBand {
     Slot* row;
     std::uint32_t offset;
   };
+  const Keys of_;
   const RibbonLayout::Layer layer_;
   const From from_;
-  const std::span<const std::uint64_t> keys_;
+  const std::span<const Record> keys_;
   std::byte* const codes_;
   Slot* const rows_;
-  std::uint64_t* const bumped_;
-  const std::uint32_t mask_;
+  Record* const bumped_;
   const unsigned bucket_bits_;
   std::size_t bumped_count_ = 0;
   // The keys of the bucket are [begin_, end_). They go in from the right to the left, which is what the codes need.
@@ -180,21 +210,25 @@ class LayerBand {
 };
 
 // The three kinds of layers, as types that kernels can name.
-class FrontBand : public LayerBand<FromFront> {
+template <class Keys>
+class FrontBand : public LayerBand<Keys, FromFront> {
  public:
-  using LayerBand::LayerBand;
+  using LayerBand<Keys, FromFront>::LayerBand;
 };
-class DigestBand : public LayerBand<FromDigests> {
+template <class Keys>
+class DigestBand : public LayerBand<Keys, FromDigests> {
  public:
-  using LayerBand::LayerBand;
+  using LayerBand<Keys, FromDigests>::LayerBand;
 };
-class PositionBand : public LayerBand<FromPositions> {
+template <class Keys>
+class PositionBand : public LayerBand<Keys, FromPositions> {
  public:
-  using LayerBand::LayerBand;
+  using LayerBand<Keys, FromPositions>::LayerBand;
 };
 // Runs of a front that are banded in turns.
+template <class Keys>
 struct FrontBands {
-  std::array<FrontBand*, RibbonLayout::kRunsTogether> runs{};
+  std::array<FrontBand<Keys>*, RibbonLayout::kRunsTogether> runs{};
 };
 
 }  // namespace perhaps::ribbon

@@ -11,11 +11,12 @@ namespace {
 void set_bit(std::span<std::byte> bytes, std::uint64_t at) noexcept { bytes[at / 8] |= std::byte{1} << (at % 8); }
 
 // A system of up to 256 equations over all of up to 256 slots.
+template <class Result>
 class DenseSystem {
  public:
   explicit DenseSystem(std::uint32_t slots) : slots_(slots) {}
 
-  bool add(std::uint64_t a, std::uint32_t seed, std::uint32_t result) noexcept {
+  bool add(std::uint64_t a, std::uint32_t seed, Result result) noexcept {
     Row row{};
     for (std::uint32_t q = 0; 64 * q < slots_; ++q) {
       row.c[q] = RibbonLayout::dense_coefficients(a, seed, q);
@@ -34,15 +35,15 @@ class DenseSystem {
         row.result ^= at.result;
       }
     }
-    return row.result == 0;
+    return row.result == Result{0};
   }
   // The value of every slot, bit j for column j.
-  std::array<std::uint32_t, kDense> solve() const noexcept {
-    std::array<std::uint32_t, kDense> value{};
+  std::array<Result, kDense> solve() const noexcept {
+    std::array<Result, kDense> value{};
     for (std::uint32_t slot = slots_; slot-- > 0;) {
       const Row& row = rows_[slot];
       if (!row.there) continue;
-      std::uint32_t sum = row.result;
+      Result sum = row.result;
       for (std::uint32_t q = slot / 64; q < 4; ++q) {
         for (std::uint64_t c = row.c[q]; c != 0; c &= c - 1) sum ^= value[64 * q + first_one(c)];
       }
@@ -54,7 +55,7 @@ class DenseSystem {
  private:
   struct Row {
     std::array<std::uint64_t, 4> c;
-    std::uint32_t result;
+    Result result;
     bool there;
   };
   std::uint32_t slots_;
@@ -71,20 +72,16 @@ std::uint64_t bits_at(Bytes bytes, std::uint64_t at, std::uint64_t count) noexce
   return count == 64 ? word : word & ((std::uint64_t{1} << count) - 1);
 }
 
-std::uint32_t DenseLookup::parities(const RibbonShape& shape) const noexcept {
-  std::array<std::uint64_t, RibbonShape::kMaxColumns> sum{};
+std::uint32_t DenseLookup::column(const RibbonShape& shape, std::uint32_t j) const noexcept {
+  std::uint64_t sum = 0;
   for (std::uint32_t q = 0; 64 * q < dense.slots; ++q) {
-    const std::uint64_t c = RibbonLayout::dense_coefficients(mixed, dense.seed, q);
-    for (std::uint32_t j = 0; j < shape.columns; ++j) {
-      sum[j] ^= c & bits_at(bytes, dense.column_bit(shape.columns, q, j), dense.chunk_slots(q));
-    }
+    sum ^= RibbonLayout::dense_coefficients(mixed, dense.seed, q) &
+           bits_at(bytes, dense.column_bit(shape.columns, q, j), dense.chunk_slots(q));
   }
-  std::uint32_t all = 0;
-  for (std::uint32_t j = 0; j < shape.columns; ++j) all |= parity(sum[j]) << j;
-  return all;
+  return parity(sum);
 }
 
-std::uint32_t DenseLookup::extra_parity(const RibbonShape& shape) const noexcept {
+std::uint32_t DenseLookup::extra_column(const RibbonShape& shape) const noexcept {
   std::uint64_t sum = 0;
   for (std::uint32_t q = 0; 64 * q < dense.extra; ++q) {
     sum ^= RibbonLayout::dense_coefficients(mixed, RibbonLayout::extra_seed(dense.extra_seed), q) &
@@ -97,34 +94,42 @@ bool DenseLookup::answer(const RibbonShape& shape) const noexcept {
   if (every) return true;
   if (dense.slots == 0) return false;
   const std::uint32_t fingerprint = RibbonLayout::fingerprint_of(mixed);
-  if (((parities(shape) ^ fingerprint) & low_bits(shape.columns)) != 0) return false;
-  return !has_extra(shape) || extra_parity(shape) == (fingerprint >> shape.columns & 1);
+  std::uint32_t wrong = 0;
+  for (std::uint32_t j = 0; j < shape.columns; ++j) wrong |= column(shape, j) ^ (fingerprint >> j & 1);
+  return wrong == 0 && (!has_extra(shape) || extra_column(shape) == (fingerprint >> shape.columns & 1));
 }
 
-bool solve_dense(const RibbonShape& shape, std::span<const std::uint64_t> mixed, Dense* d,
+template <class Keys>
+bool solve_dense(const RibbonShape& shape, Keys of, std::span<const typename Keys::Record> mixed, Dense* d,
                  std::span<std::byte> out) noexcept {
+  using Result = typename Keys::Result;
+  const auto result_of = [&](const auto& key) {
+    return of.result(key, RibbonLayout::fingerprint_of(build::digest_of(key)));
+  };
   if (mixed.size() > d->slots) return false;
   if (mixed.empty()) return true;
-  const std::uint32_t mask = low_bits(shape.columns);
+  const auto mask = low_bits<Result>(shape.columns);
   bool solved = false;
   for (d->seed = 0; d->seed < RibbonLayout::kMaxSeeds; ++d->seed) {
-    DenseSystem system(d->slots);
-    solved = std::all_of(mixed.begin(), mixed.end(), [&](std::uint64_t a) {
-      return system.add(a, d->seed, RibbonLayout::fingerprint_of(a) & mask);
+    DenseSystem<Result> system(d->slots);
+    solved = std::all_of(mixed.begin(), mixed.end(), [&](const auto& key) {
+      return system.add(build::digest_of(key), d->seed, result_of(key) & mask);
     });
     if (!solved) continue;
     const auto value = system.solve();
     for (std::uint32_t slot = 0; slot < d->slots; ++slot) {
       for (std::uint32_t j = 0; j < shape.columns; ++j) {
-        if ((value[slot] >> j & 1) != 0) set_bit(out, d->column_bit(shape.columns, slot / 64, j) + slot % 64);
+        if ((static_cast<std::uint64_t>(value[slot] >> j) & 1) != 0)
+          set_bit(out, d->column_bit(shape.columns, slot / 64, j) + slot % 64);
       }
     }
     break;
   }
   if (!solved || d->extra == 0) return solved;
   for (d->extra_seed = 0; d->extra_seed < RibbonLayout::kMaxSeeds; ++d->extra_seed) {
-    DenseSystem system(d->extra);
-    solved = std::all_of(mixed.begin(), mixed.end(), [&](std::uint64_t a) {
+    DenseSystem<std::uint32_t> system(d->extra);
+    solved = std::all_of(mixed.begin(), mixed.end(), [&](const auto& key) {
+      const std::uint64_t a = build::digest_of(key);
       return !RibbonLayout::is_extra(a, d->extra_seed, shape.wide) ||
              system.add(a, RibbonLayout::extra_seed(d->extra_seed),
                         RibbonLayout::fingerprint_of(a) >> shape.columns & 1);
@@ -138,5 +143,12 @@ bool solve_dense(const RibbonShape& shape, std::span<const std::uint64_t> mixed,
   }
   return false;
 }
+
+template bool solve_dense(const RibbonShape&, Fingerprints, std::span<const std::uint64_t>, Dense*,
+                          std::span<std::byte>) noexcept;
+template bool solve_dense(const RibbonShape&, Values<std::uint64_t>, std::span<const build::Entry>, Dense*,
+                          std::span<std::byte>) noexcept;
+template bool solve_dense(const RibbonShape&, Values<Wide>, std::span<const build::Entry>, Dense*,
+                          std::span<std::byte>) noexcept;
 
 }  // namespace perhaps::ribbon

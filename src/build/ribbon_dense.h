@@ -40,17 +40,19 @@ struct DenseLookup {
   // `h` is the digest at front `i`.  REQUIRES: the table was checked
   DenseLookup(const RibbonShape& shape, const std::byte* table, std::uint32_t i, std::uint64_t h) noexcept;
 
-  // Bit j: the parity of column j under the coefficients of the key.  REQUIRES: slots
-  std::uint32_t parities(const RibbonShape& shape) const noexcept;
+  // The parity of column j under the coefficients of the key.  REQUIRES: slots
+  std::uint32_t column(const RibbonShape& shape, std::uint32_t j) const noexcept;
   // Does the key check the extra column, and its parity.
   bool has_extra(const RibbonShape& shape) const noexcept {
     return dense.extra != 0 && RibbonLayout::is_extra(mixed, dense.extra_seed, shape.wide);
   }
-  std::uint32_t extra_parity(const RibbonShape& shape) const noexcept;
+  std::uint32_t extra_column(const RibbonShape& shape) const noexcept;
   bool answer(const RibbonShape& shape) const noexcept;
 };
-// Seeds are tried until the keys fit; none is left in 1e-38 of all cases. False also if they are more than the slots.
-bool solve_dense(const RibbonShape& shape, std::span<const std::uint64_t> mixed, Dense* d,
+// Seeds are tried until the keys, which are mixed, fit; none is left in 1e-38 of all cases. False also if they are more
+// than the slots.
+template <class Keys>
+bool solve_dense(const RibbonShape& shape, Keys of, std::span<const typename Keys::Record> keys, Dense* d,
                  std::span<std::byte> out) noexcept;
 
 }  // namespace perhaps::ribbon

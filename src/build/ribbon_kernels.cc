@@ -17,7 +17,11 @@ struct Bits {
 
 #include "build/ribbon_kernels.inc"
 
-void portable_kernels(InstructionSet& set) { add_kernels(set); }
+void portable_kernels(InstructionSet& set) {
+  add_kernels(set);
+  // Few maps are so wide: one form is enough.
+  add_loops(set.ribbon_wide_map_solver);
+}
 
 }  // namespace
 

@@ -38,38 +38,46 @@ inline unsigned parity(Wide word) noexcept {
 }
 
 // An equation in the row of its first coefficient. A row of zeros is empty.
-template <class Word>
+template <class Word, class Result = std::uint32_t>
 struct Row {
   Word coefficients;  // bit 0 belongs to the row's own slot
-  std::uint32_t result;
+  Result result;
 };
 
 // One pass of the solution: columns [first, first + count) of blocks [from, to), which have `width` columns; block
 // `from` is at `out`.
-template <class Word>
+template <class Word, class Result>
 struct Walk {
-  const Row<Word>* rows;
+  const Row<Word, Result>* rows;
   std::uint32_t count, first, width;
   std::uint64_t from, to;
   std::byte* out;
 };
-inline void run(const Walk<std::uint64_t>& walk, std::uint64_t* state) noexcept {
-  kernel::active().ribbon_walk(walk, state);
+inline void run(const Walk<std::uint64_t, std::uint32_t>& walk, std::uint64_t* state) noexcept {
+  kernel::active().ribbon_solver.walk(walk, state);
 }
-inline void run(const Walk<Wide>& walk, Wide* state) noexcept { kernel::active().ribbon_walk_wide(walk, state); }
+inline void run(const Walk<std::uint64_t, std::uint64_t>& walk, std::uint64_t* state) noexcept {
+  kernel::active().ribbon_map_solver.walk(walk, state);
+}
+inline void run(const Walk<std::uint64_t, Wide>& walk, std::uint64_t* state) noexcept {
+  kernel::active().ribbon_wide_map_solver.walk(walk, state);
+}
+inline void run(const Walk<Wide, std::uint32_t>& walk, Wide* state) noexcept {
+  kernel::active().ribbon_walk_wide(walk, state);
+}
 
 // The rows, in memory of the caller.
-template <class Word>
+template <class Word, class Result = std::uint32_t>
 struct Banding {
   static constexpr unsigned kWidth = 8 * sizeof(Word);
-  std::span<Row<Word>> rows;
+  std::span<Row<Word, Result>> rows;
 
   std::uint64_t slots() const noexcept { return rows.size(); }
   void clear() const noexcept { std::memset(static_cast<void*>(rows.data()), 0, rows.size_bytes()); }
 
   // REQUIRES: bit 0 of `with` is set, start + kWidth <= slots()
-  Added add(std::uint64_t start, Word with, std::uint32_t result) const noexcept {
-    Row<Word>* row = rows.data() + start;
+  Added add(std::uint64_t start, Word with, Result result) const noexcept {
+    Row<Word, Result>* row = rows.data() + start;
     while (row->coefficients != 0) {
       with ^= row->coefficients;
       result ^= row->result;
@@ -93,9 +101,10 @@ struct Banding {
     std::byte* const wide = out + narrow * columns * sizeof(Word);
     for (std::uint32_t first = 0; first < columns + (narrow < blocks); first += kAtOnce) {
       Word state[kAtOnce] = {};
-      const Row<Word>* const all = rows.data();
-      run({all, std::min(columns + 1 - first, kAtOnce), first, columns + 1, narrow, blocks, wide}, state);
-      if (first < columns) run({all, std::min(columns - first, kAtOnce), first, columns, 0, narrow, out}, state);
+      const Row<Word, Result>* const all = rows.data();
+      using Pass = Walk<Word, Result>;
+      run(Pass{all, std::min(columns + 1 - first, kAtOnce), first, columns + 1, narrow, blocks, wide}, state);
+      if (first < columns) run(Pass{all, std::min(columns - first, kAtOnce), first, columns, 0, narrow, out}, state);
     }
   }
 };

@@ -7,7 +7,7 @@ namespace perhaps::ribbon {
 
 // Reduces the equation by the row that it begins at; false after the last one.
 template <class Bits, class Band>
-PERHAPS_INLINE bool step(Band& band, Equation& e) noexcept {
+PERHAPS_INLINE bool step(Band& band, typename Band::Equation& e) noexcept {
   // Rows begin with a one, as equations do: the first one of the sum is at 0 only if the row is empty.
   std::uint64_t left = e.with ^ e.row->coefficients;
   asm("" : "+r"(left));  // the compiler would compare the two later and keep them apart until then
@@ -23,28 +23,28 @@ PERHAPS_INLINE bool step(Band& band, Equation& e) noexcept {
 }
 
 template <class Bits, class Band>
-PERHAPS_INLINE void band_alone(Band& band, Equation e) noexcept {
+PERHAPS_INLINE void band_alone(Band& band, typename Band::Equation e) noexcept {
   while (step<Bits>(band, e)) {
   }
 }
 
 template <class Bits, class Band>
 PERHAPS_INLINE void band_all(Band& band) noexcept {
-  Equation e{};
+  typename Band::Equation e{};
   if (band.begin(e)) band_alone<Bits>(band, e);
 }
 
 // The steps of an equation wait for one another, some ten cycles each and 17 of them a key; those of different runs
 // do not. Four in turns take half the time (two: 0.65, six: as four).
-template <class Bits>
-PERHAPS_INLINE void band_together(const FrontBands& bands) noexcept {
+template <class Bits, class Keys>
+PERHAPS_INLINE void band_together(const FrontBands<Keys>& bands) noexcept {
   static_assert(RibbonLayout::kRunsTogether == 4);
-  FrontBand& b0 = *bands.runs[0];
-  FrontBand& b1 = *bands.runs[1];
-  FrontBand& b2 = *bands.runs[2];
-  FrontBand& b3 = *bands.runs[3];
+  FrontBand<Keys>& b0 = *bands.runs[0];
+  FrontBand<Keys>& b1 = *bands.runs[1];
+  FrontBand<Keys>& b2 = *bands.runs[2];
+  FrontBand<Keys>& b3 = *bands.runs[3];
   // Not in arrays: gcc 12 keeps those in memory.
-  Equation e0{}, e1{}, e2{}, e3{};
+  typename FrontBand<Keys>::Equation e0{}, e1{}, e2{}, e3{};
   bool more0 = b0.begin(e0);
   bool more1 = b1.begin(e1);
   bool more2 = b2.begin(e2);
@@ -61,16 +61,16 @@ PERHAPS_INLINE void band_together(const FrontBands& bands) noexcept {
 }
 
 // state[j] is column first + j of the kWidth slots behind the current one.
-template <std::uint32_t kCount, class Word>
-PERHAPS_INLINE void walk_columns(const Walk<Word>& walk, Word* state) noexcept {
+template <std::uint32_t kCount, class Word, class Result>
+PERHAPS_INLINE void walk_columns(const Walk<Word, Result>& walk, Word* state) noexcept {
   constexpr unsigned kWidth = 8 * sizeof(Word);
   Word now[kCount];
   std::copy_n(state, kCount, now);
   for (std::uint64_t k = walk.to; k-- > walk.from;) {
-    const Row<Word>* const block = walk.rows + k * kWidth;
+    const Row<Word, Result>* const block = walk.rows + k * kWidth;
     for (unsigned i = kWidth; i-- > 0;) {
       const Word others = block[i].coefficients >> 1;
-      std::uint32_t result = block[i].result >> walk.first;
+      auto result = static_cast<std::uint32_t>(static_cast<std::uint64_t>(block[i].result >> walk.first));
 #pragma GCC unroll 8
       for (std::uint32_t j = 0; j < kCount; ++j, result >>= 1) {
         now[j] += now[j] + ((parity(now[j] & others) ^ result) & 1);
@@ -82,8 +82,8 @@ PERHAPS_INLINE void walk_columns(const Walk<Word>& walk, Word* state) noexcept {
   std::copy_n(now, kCount, state);
 }
 
-template <class Word>
-PERHAPS_INLINE void walk_as(const Walk<Word>& walk, Word* state) noexcept {
+template <class Word, class Result>
+PERHAPS_INLINE void walk_as(const Walk<Word, Result>& walk, Word* state) noexcept {
   switch (walk.count) {
     case 1:
       return walk_columns<1>(walk, state);

@@ -39,25 +39,25 @@ Result<void> SpillFile::open() {
   return {};
 }
 
-Result<void> SpillFile::write(std::uint64_t at, std::span<const std::uint64_t> words) {
+Result<void> SpillFile::write_bytes(std::uint64_t at, std::span<const std::byte> bytes) {
   if (auto done = open(); !done) return done;
-  const auto* bytes = reinterpret_cast<const char*>(words.data());
-  for (std::size_t left = words.size_bytes(); left != 0;) {
-    const ssize_t moved = pwrite(file_.get(), bytes, std::min(left, kMaxTransfer), static_cast<off_t>(at));
+  while (!bytes.empty()) {
+    const ssize_t moved =
+        pwrite(file_.get(), bytes.data(), std::min(bytes.size(), kMaxTransfer), static_cast<off_t>(at));
     if (moved < 0 && errno == EINTR) continue;
     if (moved <= 0) return failed("cannot be written", moved < 0 ? errno : ENOSPC);
-    bytes += moved, left -= static_cast<std::size_t>(moved), at += static_cast<std::uint64_t>(moved);
+    bytes = bytes.subspan(static_cast<std::size_t>(moved)), at += static_cast<std::uint64_t>(moved);
   }
   return {};
 }
 
-Result<void> SpillFile::read(std::uint64_t at, std::span<std::uint64_t> words) const {
-  auto* bytes = reinterpret_cast<char*>(words.data());
-  for (std::size_t left = words.size_bytes(); left != 0;) {
-    const ssize_t moved = pread(file_.get(), bytes, std::min(left, kMaxTransfer), static_cast<off_t>(at));
+Result<void> SpillFile::read_bytes(std::uint64_t at, std::span<std::byte> bytes) const {
+  while (!bytes.empty()) {
+    const ssize_t moved =
+        pread(file_.get(), bytes.data(), std::min(bytes.size(), kMaxTransfer), static_cast<off_t>(at));
     if (moved < 0 && errno == EINTR) continue;
     if (moved <= 0) return failed("cannot be read back", moved < 0 ? errno : EIO);
-    bytes += moved, left -= static_cast<std::size_t>(moved), at += static_cast<std::uint64_t>(moved);
+    bytes = bytes.subspan(static_cast<std::size_t>(moved)), at += static_cast<std::uint64_t>(moved);
   }
   return {};
 }

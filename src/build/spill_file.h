@@ -2,6 +2,7 @@
 // creates it, so that a build which stays within its memory needs no folder.
 #pragma once
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <span>
@@ -20,11 +21,20 @@ class SpillFile {
 
   // Reserves `words` words at the end, and returns where they begin.
   std::uint64_t extend(std::uint64_t words) noexcept { return bytes_.fetch_add(words * 8, std::memory_order_relaxed); }
-  Result<void> write(std::uint64_t at, std::span<const std::uint64_t> words);
-  Result<void> read(std::uint64_t at, std::span<std::uint64_t> words) const;
+  // `Record`: words or entries, as memory has them; nobody else reads the file.
+  template <class Record>
+  Result<void> write(std::uint64_t at, std::span<const Record> records) {
+    return write_bytes(at, std::as_bytes(records));
+  }
+  template <class Record>
+  Result<void> read(std::uint64_t at, std::span<Record> records) const {
+    return read_bytes(at, std::as_writable_bytes(records));
+  }
   std::uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
 
  private:
+  Result<void> write_bytes(std::uint64_t at, std::span<const std::byte> bytes);
+  Result<void> read_bytes(std::uint64_t at, std::span<std::byte> bytes) const;
   Result<void> open();
   Error failed(const char* what, int reason) const;
 

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "any/exact.h"
 #include "any/family.h"
 #include "any/scalable.h"
 #include "file/container_header.h"
@@ -63,6 +64,10 @@ Result<void> check_kind(const Header& header) {
   if (header.kind == Kind::sets) {
     const auto index = SetIndexView::over(header, Hash());
     return index ? Result<void>() : index.error();
+  }
+  if (header.kind == Kind::exact) {
+    const auto set = exact_view(header, EitherHash());
+    return set ? Result<void>() : set.error();
   }
   Result<void> result = Error{Errc::unsupported, "unknown kind of filter " + number(std::uint32_t(header.kind))};
   for_each_layout([&]<class L>() {

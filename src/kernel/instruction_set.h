@@ -9,19 +9,36 @@
 
 namespace perhaps {
 struct GrowingShape;
-}
+struct RibbonMapShape;
+}  // namespace perhaps
 namespace perhaps::detail {
 struct QuotientCursor;
 struct QuotientPen;
 }  // namespace perhaps::detail
 namespace perhaps::ribbon {
-template <class Word>
+template <class Word, class Result>
 struct Walk;
-struct Equation;
+template <class Keys>
 class FrontBand;
+template <class Keys>
 class DigestBand;
+template <class Keys>
 class PositionBand;
+template <class Keys>
 struct FrontBands;
+struct Fingerprints;
+template <class R>
+struct Values;
+
+// The loops that solve a ribbon of `Keys`, whose equations have results of type `Result`.
+template <class Keys, class Result>
+struct Solver {
+  void (*walk)(const Walk<std::uint64_t, Result>&, std::uint64_t* state) noexcept;
+  void (*band_front)(FrontBand<Keys>&) noexcept;
+  void (*band_fronts)(const FrontBands<Keys>&) noexcept;
+  void (*band_digests)(DigestBand<Keys>&) noexcept;
+  void (*band_positions)(PositionBand<Keys>&) noexcept;
+};
 }  // namespace perhaps::ribbon
 
 namespace perhaps::kernel {
@@ -41,12 +58,13 @@ struct InstructionSet : detail::Kernels {
   void (*cuckoo_place)(const CuckooShape&, const std::uint64_t* digests, CuckooPlaces*) noexcept;  // 64 digests
   std::size_t (*quotient_read)(detail::QuotientCursor&, std::uint64_t* out, std::size_t room) noexcept;
   bool (*quotient_write)(detail::QuotientPen&, const std::uint64_t* fingerprints, std::size_t count) noexcept;
-  void (*ribbon_walk)(const ribbon::Walk<std::uint64_t>&, std::uint64_t* state) noexcept;
-  void (*ribbon_walk_wide)(const ribbon::Walk<detail::Wide>&, detail::Wide* state) noexcept;
-  void (*ribbon_band_front)(ribbon::FrontBand&) noexcept;
-  void (*ribbon_band_fronts)(const ribbon::FrontBands&) noexcept;
-  void (*ribbon_band_digests)(ribbon::DigestBand&) noexcept;
-  void (*ribbon_band_positions)(ribbon::PositionBand&) noexcept;
+  ribbon::Solver<ribbon::Fingerprints, std::uint32_t> ribbon_solver;
+  ribbon::Solver<ribbon::Values<std::uint64_t>, std::uint64_t> ribbon_map_solver;
+  ribbon::Solver<ribbon::Values<detail::Wide>, detail::Wide> ribbon_wide_map_solver;  // of more than 64 columns
+  void (*ribbon_walk_wide)(const ribbon::Walk<detail::Wide, std::uint32_t>&, detail::Wide* state) noexcept;
+  // Bit i of `found` and values[i] belong to key i; a key that is not found has the value 0.
+  void (*ribbon_find)(const RibbonMapShape& shape, const std::byte* table, const detail::Batch<>& batch,
+                      std::uint64_t* values, std::uint64_t* found) noexcept;
   detail::QueryKernel<GrowingShape> growing_query;
   detail::InsertKernel<GrowingShape> growing_insert;
   Inserted (*growing_insert_one)(const GrowingShape& shape, std::byte* table, std::uint64_t mixed) noexcept;

@@ -20,12 +20,11 @@ constexpr std::uint64_t kOverload = 33;
 // log2(1 / rate) in steps of 2^-32 of a column; the rate falls with it.
 constexpr std::uint64_t kColumn = std::uint64_t{1} << 32;
 
-RibbonShape with_columns(std::uint64_t keys, std::uint64_t columns) {
+RibbonShape with_width(std::uint64_t keys, std::uint32_t columns, std::uint32_t wide) {
   RibbonShape shape;
   shape.keys = keys;
-  columns = std::clamp(columns, kColumn, RibbonShape::kMaxColumns * kColumn);
-  shape.columns = static_cast<std::uint32_t>(columns / kColumn);
-  shape.wide = static_cast<std::uint32_t>(columns % kColumn);
+  shape.columns = columns;
+  shape.wide = wide;
   // By chance the builder finds a little more or less that a front leaves.
   shape.rest = keys;
   for (std::uint64_t left = keys;;) {
@@ -38,6 +37,11 @@ RibbonShape with_columns(std::uint64_t keys, std::uint64_t columns) {
   shape.table_bytes =
       shape.front_bytes() + detail::directory_bytes(0) + RibbonLayout::shard_bytes(shape.behind(), shape.rest);
   return shape;
+}
+
+RibbonShape with_columns(std::uint64_t keys, std::uint64_t columns) {
+  columns = std::clamp(columns, kColumn, RibbonShape::kMaxColumns * kColumn);
+  return with_width(keys, static_cast<std::uint32_t>(columns / kColumn), static_cast<std::uint32_t>(columns % kColumn));
 }
 
 }  // namespace
@@ -93,14 +97,20 @@ Facts RibbonShape::facts() const {
 }
 
 Result<RibbonShape> RibbonShape::from(std::span<const std::uint64_t> numbers) {
-  constexpr std::string_view kFamily = RibbonLayout::family;
+  return detail::ribbon_from(RibbonLayout::family, numbers, kMaxColumns);
+}
+
+RibbonShape detail::ribbon_of(std::uint64_t keys, std::uint32_t columns) { return with_width(keys, columns, 0); }
+
+Result<RibbonShape> detail::ribbon_from(std::string_view family, std::span<const std::uint64_t> numbers,
+                                        std::uint32_t max_columns) {
   const std::uint64_t fronts = numbers.size() < 4 ? 0 : numbers[3];
-  if (fronts > kMaxFronts) return out_of_range(kFamily, "fronts", fronts);
+  if (fronts > RibbonShape::kMaxFronts) return out_of_range(family, "fronts", fronts);
   const std::uint64_t count = fronts == 0 ? 5 : 6 + fronts;
-  if (numbers.size() != count) return wrong_count(kFamily, count, numbers.size());
-  const auto outside = [&](std::size_t i, const char* what) { return out_of_range(kFamily, what, numbers[i]); };
-  if (numbers[1] < 1 || numbers[1] > kMaxColumns) return outside(1, "columns");
-  if (numbers[2] > UINT32_MAX || (numbers[2] != 0 && numbers[1] == kMaxColumns)) {
+  if (numbers.size() != count) return wrong_count(family, count, numbers.size());
+  const auto outside = [&](std::size_t i, const char* what) { return out_of_range(family, what, numbers[i]); };
+  if (numbers[1] < 1 || numbers[1] > max_columns) return outside(1, "columns");
+  if (numbers[2] > UINT32_MAX || (numbers[2] != 0 && numbers[1] == max_columns)) {
     return outside(2, "as share of wide keys");
   }
   RibbonShape shape;
@@ -112,9 +122,10 @@ Result<RibbonShape> RibbonShape::from(std::span<const std::uint64_t> numbers) {
   shape.fronts = static_cast<std::uint32_t>(fronts);
   for (std::size_t i = 0; i < fronts; ++i) {
     shape.starts[i] = numbers[6 + i];
-    if (shape.starts[i] > kMaxStarts || shape.starts[i] % RibbonFront::kBucket != 0) return outside(6 + i, "starts");
+    if (shape.starts[i] > RibbonShape::kMaxStarts || shape.starts[i] % RibbonFront::kBucket != 0)
+      return outside(6 + i, "starts");
   }
-  if (!shape.valid()) return outside(4, "table bytes");
+  if (!shape.valid(max_columns)) return outside(4, "table bytes");
   return shape;
 }
 

@@ -116,6 +116,11 @@ class Schema(Case):
         ("", "dedup keys"), ("", "dedup --window 10 keys"), ("", "dedup --exact keys"), ("", "dedup --seen seen keys"),
         ("--ngrams", "dedup --json-lines --field text --ngrams 3 --keys-expected 100 documents"),
         ("", "verify f --keys keys --certificate proof"), ("--check", "verify --check proof"),
+        ("build", "exact build -o e --members some --universe keys"),
+        ("build", "exact build -o e2 --members less --universe keys"),
+        ("build", "exact build --allow-empty -o e0 --members empty --universe keys"),
+        ("diff or apply", "exact diff e e2 --universe keys -o d"), ("diff or apply", "exact apply e d -o e3"),
+        ("--universe", "verify e3 --members less --universe keys"), ("", "info e e3"), ("", "query e -e 5 keys"),
         ("", "size --keys 1e6"), ("", "size --keys 1e6 --max-bytes 1M"),
         ("", "advise keys --needs delete --wrong-price 1 --memory-price 1 --lookups 1"),
         ("--build, --add or --remove", "route --build sets old=keys new=absent"), ("", "route sets keys"),
@@ -126,6 +131,8 @@ class Schema(Case):
 
     def test_every_command(self):
         self.write("keys", lines(b"%d" % i for i in range(1000)))
+        self.write("some", lines(b"%d" % (3 * i) for i in range(300)))
+        self.write("less", lines(b"%d" % (3 * i) for i in range(299)))
         self.write("absent", lines(b"a%d" % i for i in range(100)))
         self.write("empty", b"")
         self.write("documents", b'{"text": "one two three four"}\n' * 2)

@@ -59,8 +59,8 @@ class Documents(Case):
     """Help, man page and completions name every command and option, and are well formed."""
 
     COMMANDS = [
-        "build", "query", "add", "remove", "info", "explain", "convert", "formats", "merge", "fold", "dedup", "verify",
-        "size", "advise", "route", "allocate", "push", "pull", "bench"]
+        "build", "query", "add", "remove", "info", "explain", "exact", "convert", "formats", "merge", "fold", "dedup",
+        "verify", "size", "advise", "route", "allocate", "push", "pull", "bench"]
 
     def options(self):
         for command in self.COMMANDS:
