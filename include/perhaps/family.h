@@ -34,10 +34,11 @@
 
 namespace perhaps {
 
-// What bytes hold: a family, or one of two forms that are made of filters but cannot be chosen as one.
+// What bytes hold: a family, or something else that is made of filters or beside them.
 enum class Kind : std::uint32_t {
   sets = 11,   // many classic filters in one file (engine/set_index.h)
   dense = 12,  // a few keys in a block of an engine (engine/packed.h); never in a file
+  range = 16,  // answers intervals of keys (range.h)
 #define PERHAPS_FAMILY(name, number, Type, summary) name = number,
   PERHAPS_FAMILIES(PERHAPS_FAMILY)
 #undef PERHAPS_FAMILY
@@ -55,6 +56,8 @@ constexpr std::string_view name_of(Kind kind) noexcept {
       return "sets";
     case Kind::dense:
       return "dense";
+    case Kind::range:
+      return "range";
   }
   return "unknown";
 }

@@ -364,8 +364,10 @@ Result<std::unique_ptr<perhaps_filter>> copy_of(const perhaps_filter& from) {
     done = open_foreign(*copy, from.source, true);
   } else {
     Reading reading{.copy = true, .verify = false, .secret = {}, .name = "copy"};
-    const AnyHasher hasher = from.filter->digests()->hasher();
-    if (const auto* secret = std::get_if<KeyedHash>(&hasher)) reading.secret = *secret;
+    if (const DigestProbe* const probe = from.filter->digests()) {  // a range filter has none, and no secret
+      const AnyHasher hasher = probe->hasher();
+      if (const auto* secret = std::get_if<KeyedHash>(&hasher)) reading.secret = *secret;
+    }
     if (from.owner != nullptr) {
       const auto bytes = file_of(from);
       if (!bytes) return bytes.error();

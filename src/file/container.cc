@@ -14,6 +14,7 @@
 #include "file/container_header.h"
 #include "file/temp_file.h"
 #include "hash/checksum.h"
+#include "perhaps/file/range_file.h"
 
 namespace perhaps {
 namespace {
@@ -63,6 +64,10 @@ Result<void> check_kind(const Header& header) {
   if (header.kind == Kind::sets) {
     const auto index = SetIndexView::over(header, Hash());
     return index ? Result<void>() : index.error();
+  }
+  if (header.kind == Kind::range) {
+    const auto filter = range_in(header);
+    return filter ? Result<void>() : filter.error();
   }
   Result<void> result = Error{Errc::unsupported, "unknown kind of filter " + number(std::uint32_t(header.kind))};
   for_each_layout([&]<class L>() {
