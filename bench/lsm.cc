@@ -21,6 +21,7 @@
 #include "cli/temp_folder.h"
 #include "lsm.h"
 #include "lsm_report.h"
+#include "lsm_scan.h"
 #include "number.h"
 #include "perhaps/file/writer.h"
 #include "stopwatch.h"
@@ -44,6 +45,7 @@ using bench::Run;
 struct Options : LsmOptions {
   std::string folder, svg;
   bool json = false;
+  bool scan = false;
 };
 
 constexpr std::uint64_t kRounds = 15;
@@ -133,6 +135,12 @@ int run(Options& options) {
   if (options.cache == 0) options.cache = std::max<std::uint64_t>(options.level_keys[1] * (options.value + 16) / 4, 1);
 
   const Folder folder(options.folder);
+  if (options.scan) {
+    if (options.engine != "rocksdb") fail("--scan: LevelDB has no filter for scans; --engine rocksdb has");
+    auto settings = rocksdb_scan_settings(options, folder.path);
+    Out().write(scan_report(options, settings, options.json, [] { check_interrupt(); }));
+    return kYes;
+  }
   Run run{options};
   // Destroyed before their folder is.
   run.settings =
@@ -176,9 +184,12 @@ Command::Run lsm_command(CLI::App& app) {
   add_count(app, "--levels", options->levels, "N", "RocksDB: number of full levels; default: 4");
   add_count(app, "--ratio", options->ratio, "N", "RocksDB: size of a level over that of the one above it; default: 10");
   add_count(app, "--cache", options->cache, "BYTES", "RocksDB: size of the block cache; default: a quarter of level 1");
+  auto* const scan = app.add_flag(
+      "--scan", options->scan,
+      "Scans of ranges instead of lookups: blocks read with range filters, with a Bloom filter of prefixes, without");
   app.add_option("--folder", options->folder, "Folder of the databases, which are kept; default: a temporary one")
       ->type_name("DIR");
-  app.add_option("--svg", options->svg, "Draw the path of a lookup, level by level")->type_name("FILE");
+  app.add_option("--svg", options->svg, "Draw the path of a lookup, level by level")->type_name("FILE")->excludes(scan);
   declare_json(app, options->json);
   return [options] { return run(*options); };
 }
@@ -186,6 +197,7 @@ Command::Run lsm_command(CLI::App& app) {
 constexpr std::string_view kExamples[] = {
     "perhaps bench lsm --keys 50k --lookups 20k",
     "perhaps bench lsm --engine leveldb --keys 50k --lookups 20k --svg way.svg",
+    "perhaps bench lsm --scan --keys 50k --lookups 5k",
 };
 constexpr JsonField kFields[] = {
     {"engine", "string", ""},
@@ -207,7 +219,19 @@ constexpr JsonField kFields[] = {
     {"settings[].levels_absent", "array", "objects: skipped, in_vain and found, integers, on each level"},
     {"settings[].levels_mix", "array", ""},
 };
-constexpr JsonShape kJson[] = {{"", JsonShape::object, kFields}};
+constexpr JsonField kScanFields[] = {
+    {"engine", "string", ""},
+    {"keys", "integer", ""},
+    {"value", "integer", "bytes"},
+    {"lookups", "integer", "scans of each kind"},
+    {"settings[].filters", "string", ""},
+    {"settings[].filter_bytes", "integer", ""},
+    {"settings[].bits_per_key", "number", ""},
+    {"settings[].scans", "array",
+     "objects: size, integer, of the range; beside, boolean, right behind a key; found, boolean, one key is in it; "
+     "blocks, number, read per scan"},
+};
+constexpr JsonShape kJson[] = {{"", JsonShape::object, kFields}, {"--scan", JsonShape::object, kScanFields}};
 constexpr Command kCommands[] = {
     {"bench lsm", "what filters save in a real database",
      "Builds databases on disk with no filter, with the engine's own and with ours, and looks up keys that are there "

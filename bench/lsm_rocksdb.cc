@@ -1,14 +1,13 @@
-// RocksDB for `perhaps bench lsm`. Each level is written by a compaction to that level, so that a policy is told the
-// level. Counts are those of RocksDB's perf context.
+// RocksDB for `perhaps bench lsm`. Counts are those of RocksDB's perf context.
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/perf_context.h>
 #include <rocksdb/table.h>
 
 #include <array>
-#include <stdexcept>
 
 #include "lsm.h"
+#include "lsm_fill_rocksdb.h"
 #include "perhaps_rocksdb.h"
 
 namespace perhaps::bench {
@@ -16,21 +15,10 @@ namespace {
 
 using Policy = std::shared_ptr<const ::rocksdb::FilterPolicy>;
 
-void check(const ::rocksdb::Status& status) {
-  if (!status.ok()) throw std::runtime_error("rocksdb: " + status.ToString());
-}
-
 class RocksDb final : public Database {
  public:
   RocksDb(const LsmOptions& options, const Policy& policy, const std::filesystem::path& folder) : options_(options) {
-    ::rocksdb::Options open;
-    open.create_if_missing = true;
-    open.disable_auto_compactions = true;
-    open.compression = ::rocksdb::kNoCompression;
-    open.write_buffer_size = 64 << 20;
-    open.target_file_size_base = kFileBytes;
-    open.num_levels = static_cast<int>(options.levels) + 1;
-    open.level0_slowdown_writes_trigger = open.level0_stop_writes_trigger = 1 << 20;
+    ::rocksdb::Options open = level_options(options);
     ::rocksdb::BlockBasedTableOptions table;
     table.filter_policy = policy;
     table.block_cache = ::rocksdb::NewLRUCache(options.cache);
@@ -40,27 +28,7 @@ class RocksDb final : public Database {
     db_.reset(db);
   }
 
-  void fill() override {
-    ::rocksdb::WriteOptions write;
-    write.disableWAL = true;
-    std::uint64_t from = 0;
-    for (std::size_t level = options_.level_keys.size() - 1; level >= 1; --level) {
-      for (std::uint64_t i = from; i < from + options_.level_keys[level]; ++i)
-        check(db_->Put(write, lsm_key(i), lsm_value(options_, i)));
-      from += options_.level_keys[level];
-      check(db_->Flush({}));
-      std::vector<::rocksdb::LiveFileMetaData> files;
-      db_->GetLiveFilesMetaData(&files);
-      std::vector<std::string> new_files;
-      for (const auto& file : files) {
-        if (file.level == 0) new_files.push_back(file.name);
-      }
-      ::rocksdb::CompactionOptions compaction;
-      compaction.compression = ::rocksdb::kNoCompression;
-      compaction.output_file_size_limit = kFileBytes;
-      check(db_->CompactFiles(compaction, new_files, static_cast<int>(level)));
-    }
-  }
+  void fill() override { fill_levels(options_, *db_); }
 
   std::uint64_t filter_bytes() override {
     ::rocksdb::TablePropertiesCollection tables;
@@ -111,7 +79,6 @@ class RocksDb final : public Database {
   }
 
  private:
-  static constexpr std::uint64_t kFileBytes = 16 << 20;
   const LsmOptions& options_;
   std::unique_ptr<::rocksdb::DB> db_;
   ::rocksdb::PinnableSlice value_;

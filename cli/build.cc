@@ -25,6 +25,7 @@
 #include "options.h"
 #include "perhaps/file/shards.h"
 #include "print.h"
+#include "ranges.h"
 
 namespace perhaps::cli {
 namespace build {
@@ -55,6 +56,11 @@ void warn_if_missed(const BuildArgs& options, const Description& d) {
   }
 }
 
+// Of a range filter: the bound is proportional to the numbers in a range.
+double range_fpr(const BuildArgs& options, const Description& d) {
+  return std::min(1.0, d.fpr * static_cast<double>(options.range_size));
+}
+
 void report(const BuildArgs& options, const Keys& keys, const Built& built, const Description& d, double seconds) {
   const auto count = static_cast<double>(built.record.keys);
   const double bits_per_key = count == 0 ? 0 : static_cast<double>(d.bits) / count;
@@ -67,6 +73,7 @@ void report(const BuildArgs& options, const Keys& keys, const Built& built, cons
         .add("fpr_at_capacity", d.fpr_at_capacity)
         .add("threads", built.threads)
         .add("seconds", seconds);
+    if (options.range_size != 0) json.add("range_size", options.range_size).add("range_fpr", range_fpr(options, d));
     json.add("keys_per_second", seconds > 0 ? count / seconds : 0);
     Out().write(json.text() + "\n");
     return;
@@ -84,7 +91,12 @@ void report(const BuildArgs& options, const Keys& keys, const Built& built, cons
   row("filter", fmt::format("{}{}, {}", d.family, probes, d.hash));
   row("size", fmt::format("{} bytes{}", grouped(d.bytes),
                           count == 0 ? "" : fmt::format(", {:.2f} bits per key", bits_per_key)));
-  row("fpr", fmt::format("{} predicted", percent(d.fpr)));
+  if (options.range_size != 0) {
+    row("fpr",
+        fmt::format("{} at most, of empty ranges of {}", percent(range_fpr(options, d)), grouped(options.range_size)));
+  } else {
+    row("fpr", fmt::format("{} predicted", percent(d.fpr)));
+  }
   row("time", fmt::format("{}, {} keys/s, {} thread{}", seconds_text(seconds),
                           rate_text(count / std::max(seconds, 1e-9)), built.threads, built.threads == 1 ? "" : "s"));
 }
@@ -133,6 +145,38 @@ void check_shard(const BuildArgs& options, const Keys& keys, bool size_is_known)
     fail("--shard: from a pipe it needs --keys-expected, of all shards together");
 }
 
+void fail_if_empty(const BuildArgs& options, const Keys& keys, const Built& built) {
+  if (built.record.keys == 0 && !options.allow_empty)
+    fail("no keys came from {}, and a filter of none answers no to everything (--allow-empty makes one)", keys.names());
+}
+
+int run_range(BuildArgs& options, std::chrono::steady_clock::time_point begin) {
+  const auto refuse = [](bool given, std::string_view option) {
+    if (given) fail("{}: a range filter is built in memory, from all of its keys, without a secret", option);
+  };
+  refuse(options.on_disk, "--on-disk");
+  refuse(options.guard_bits != 0, "--guard-bits");
+  refuse(options.arity != 0, "--arity");
+  refuse(options.memory != 0, "--memory");
+  refuse(!options.keyed.path.empty(), "--keyed");
+  refuse(options.keys.shard.count != 0, "--shard");
+  if (options.keys.hash != KeyHash::none) fail("--hash: the order of keys is lost, and ranges with it");
+  if (options.range_size == 0) options.range_size = RangeRequest{}.range_size;
+  if (options.code_bits != 0 && options.keys.number()) fail("--code-bits: numbers have no code");
+  if (options.code_bits == 0) options.code_bits = RangeRequest{}.code_bits;
+  if (options.code_bits > 64) fail("--code-bits {}: must be a number from 1 to 64", options.code_bits);
+  const AnyHasher hasher = hasher_of(options);
+  read_stdin_if_none(options.keys);
+  check_not_an_input(options);
+  Keys keys(options.keys);
+  Built built;
+  const Description d = build_range(options, keys, std::get<Hash>(hasher).seed(), built);
+  fail_if_empty(options, keys, built);
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  report(options, keys, built, d, seconds.count());
+  return kYes;
+}
+
 int run(BuildArgs& options, const std::vector<Wish>& wishes) {
   const auto begin = std::chrono::steady_clock::now();
   check_output(options.output);
@@ -146,6 +190,9 @@ int run(BuildArgs& options, const std::vector<Wish>& wishes) {
     return build_format(
         {options.format, wishes, options.keys, options.output, options.shards, options.allow_empty, options.json});
   }
+  if (options.family == name_of(Kind::range)) return run_range(options, begin);
+  if (options.range_size != 0 || options.code_bits != 0)
+    fail("--range-size and --code-bits: only a range filter answers ranges (--filter range)");
   if (options.family == kSmallest) options.family = name_of(Kind::ribbon);
   options.about = find_family(*kind_named(options.family));
   check_room(options.sizing, options.about->kind);
@@ -170,8 +217,7 @@ int run(BuildArgs& options, const std::vector<Wish>& wishes) {
     if (!size_is_known) options.keys_expected = keys.count(threads_for(options, keys.stored_bytes() >> 20));
   }
   const Built built = build_from(options, keys, hasher, size_is_known);
-  if (built.record.keys == 0 && !options.allow_empty)
-    fail("no keys came from {}, and a filter of none answers no to everything (--allow-empty makes one)", keys.names());
+  fail_if_empty(options, keys, built);
   if (options.about->sized_first && !options.about->in_order && options.keys_expected != 0 &&
       built.record.keys > options.keys_expected) {
     warn(fmt::format("{} keys came, {} were expected: the false-positive rate is higher than wanted",
@@ -192,9 +238,12 @@ Command::Run build_command(CLI::App& app) {
   app.add_option("-o,--output", options->output, "The file to write")->type_name("FILE")->required();
   auto words = family_names();
   words.emplace_back(build::kSmallest);
+  words.emplace_back(name_of(Kind::range));
   std::string meanings;
   for (const Family& family : families()) meanings += fmt::format("{}: {}. ", family.name, family.summary);
-  meanings += fmt::format("{} is another name for ribbon. perhaps size compares them", build::kSmallest);
+  meanings +=
+      fmt::format("{} is another name for ribbon. range: is there any key from A to B? perhaps size compares them",
+                  build::kSmallest);
   auto* const filter = add_words(app, "--filter", options->family, words, meanings);
   declare_sizing(app, options->sizing);
   add_count(
@@ -207,6 +256,12 @@ Command::Run build_command(CLI::App& app) {
                 "removes another one 2^G times less often");
   add_choice<std::uint32_t>(app, "--arity", options->arity, {{"3", 3}, {"4", 4}},
                             "fuse: slots per key; 4 is 5 % smaller and slower; default: 3");
+  add_count(
+      app, "--range-size", options->range_size, "L",
+      "range: --fpr is of empty ranges of L numbers (or codes of text); default: 100. Half the size, half the rate");
+  add_count(app, "--code-bits", options->code_bits, "B",
+            "range, of text: tell 2^B strings apart, counted from the front, 1 to 64; default: 64. Fewer for long "
+            "ranges, such as all keys with a prefix");
   add_count(app, "--memory", options->memory, "BYTES",
             families_text([](const Family& f) { return !f.inserts; }) +
                 ": keep at most BYTES of digests in memory, the others in a temporary file (TMPDIR); default: 8 bytes "
@@ -240,8 +295,8 @@ Command::Run build_command(CLI::App& app) {
       ->type_name("I")
       ->needs(shards);
   format->excludes(filter);
-  for (const char* const own :
-       {"--max-bytes", "--guard-bits", "--arity", "--memory", "--on-disk", "--seed", "--keyed", "--note"})
+  for (const char* const own : {"--max-bytes", "--guard-bits", "--arity", "--range-size", "--code-bits", "--memory",
+                                "--on-disk", "--seed", "--keyed", "--note"})
     format->excludes(app.get_option(own));
   declare_json(app, options->json);
   declare_keys(app, options->keys);

@@ -23,6 +23,8 @@ struct BuildArgs {
   std::uint32_t guard_bits = 0;
   std::uint32_t arity = 0;  // not given
   std::uint64_t memory = 0;
+  std::uint64_t range_size = 0;  // not given
+  std::uint32_t code_bits = 0;   // not given
   FormatArgs format;
   std::uint64_t shards = 0;
   std::optional<std::uint64_t> only;

@@ -32,6 +32,7 @@ constexpr Examples kBuild = {
     "perhaps build -o small.perhaps --max-bytes 64Ki keys.txt more.txt",
     "perhaps build --format guava --set fpp=0.001 -o seen.guava keys.txt",
     "perhaps build --format redisbloom-bf --shards 4 -o seen.shards keys.txt",
+    "perhaps build --filter range --bits-per-key 16 -o words.perhaps keys.txt",
 };
 constexpr Examples kQuery = {
     "perhaps query seen.perhaps -e hello",
@@ -40,6 +41,7 @@ constexpr Examples kQuery = {
     "perhaps query -c mail.perhaps people.csv",
     "perhaps query --csv --field mail csv.perhaps table.csv --rest others.csv",
     "cat new.txt | perhaps query --answers seen.perhaps",
+    "perhaps query words.perhaps --range hello..help",
 };
 constexpr Examples kAdd = {
     "perhaps add seen.perhaps more.txt",

@@ -11,6 +11,7 @@
 #include "perhaps/file/shards.h"
 #include "print.h"
 #include "progress.h"
+#include "ranges.h"
 
 namespace perhaps::cli {
 namespace merge {
@@ -102,6 +103,11 @@ class Common {
 int run(const Options& options) {
   check_output(options.output);
   if (is_shards(FileBytes(options.filters.front()).bytes())) return join(options);
+  if (open_filter(options.filters.front(), {.keyed = options.keyed}).file.header().kind == Kind::range) {
+    if (options.intersect) fail("--intersect: places of ranges say nothing about common keys");
+    merge_ranges(options.filters, options.output, options.note, {.keyed = options.keyed}, options.json);
+    return kYes;
+  }
   std::unique_ptr<AnyMutable> result;
   Record record;
   std::uint64_t fewest = UINT64_MAX;

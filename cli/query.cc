@@ -13,6 +13,7 @@
 #include "print.h"
 #include "progress.h"
 #include "prompt.h"
+#include "ranges.h"
 #include "redis_filter.h"
 #include "side_file.h"
 
@@ -40,6 +41,7 @@ struct Options {
   bool prompt = false;
   bool json = false;
   std::uint64_t most = UINT64_MAX;
+  RangeQuestions ranges;
 
   // The key of a record is another text than the record.
   bool key_is_part() const noexcept { return !keys.fields.empty(); }
@@ -270,7 +272,31 @@ void report(const Options& options, const Selection& selection, Out& out) {
   }
 }
 
+int run_ranges(Options& options) {
+  if (options.filter.empty()) fail("filter is required (see perhaps query --help)");
+  const auto refuse = [](bool given, std::string_view option) {
+    if (given) fail("{}: single keys have it, ranges (--range, --ranges) do not", option);
+  };
+  refuse(!options.keys.files.empty() || !options.more_files.empty(), "FILES");
+  refuse(!options.keys.literals.empty(), "-e");
+  refuse(!options.rest.empty(), "--rest");
+  refuse(options.names, "-l");
+  refuse(options.numbers, "-n");
+  refuse(options.prompt, "--prompt");
+  refuse(options.seek, "--seek");
+  const AnyFile file(options.filter, options.open, options.format);
+  options.keys.adopt(recipe_of(file.record(), options.filter), options.filter);
+  options.ranges.invert = options.invert;
+  options.ranges.count = options.count;
+  options.ranges.quiet = options.quiet;
+  options.ranges.answers = options.answers;
+  options.ranges.json = options.json;
+  options.ranges.most = options.most;
+  return query_ranges(options.ranges, file, options.filter, options.keys);
+}
+
 int run(Options& options) {
+  if (options.ranges.any()) return run_ranges(options);
   if (options.numbers && (options.keys.as == KeysAs::len32 || options.keys.as == KeysAs::u64)) {
     fail("-n: binary records (--keys-as len32 or u64) have no line to put a number on");
   }
@@ -322,6 +348,18 @@ Command::Run query_command(CLI::App& app) {
                "Print an answer for every key, as soon as there is one: perhaps or no, a tab, and the key")
       ->excludes(count)
       ->excludes(names);
+  auto* const range =
+      app.add_option(
+             "--range", options->ranges.ranges,
+             "Is there any key from A to B, both included? Of a range filter; without A or B, from the first or "
+             "to the last key. Prints the ranges that perhaps hold a key; may be repeated")
+          ->type_name("A..B")
+          ->allow_extra_args(false);
+  auto* const ranges =
+      app.add_option("--ranges", options->ranges.file,
+                     "The same for each line of this file: A..B, or A, a tab and B; - is standard input")
+          ->type_name("FILE");
+  for (auto* const option : {range, ranges}) redis->excludes(option);
   app.add_option("--rest", options->rest, "Write the records that are not selected to this file, in the same pass")
       ->type_name("FILE");
   app.add_flag("--prompt", options->prompt,

@@ -25,6 +25,8 @@ inline constexpr Fields kBuildFields = {
     {"threads", "integer", ""},
     {"seconds", "number", ""},
     {"keys_per_second", "number", ""},
+    {"range_size", "integer?", "of a range filter"},
+    {"range_fpr", "number?", "of empty ranges of that size, at most"},
 };
 inline constexpr Fields kBuildFormatFields = {
     {"file", "string", ""},    {"format", "string", "as in perhaps formats"},
@@ -50,8 +52,15 @@ inline constexpr Fields kQueryCountFields = {
     {"selected", "integer", ""},
     {"inverted", "boolean", "-v"},
 };
+inline constexpr Fields kQueryRangeFields = {
+    {"range", "string", "as it was given"},
+    {"answer", "string", "perhaps or no"},
+    {"file", "string", "where the range is, or --range"},
+    {"line", "integer", "its number in the file, from 1; 0 for --range"},
+};
 inline constexpr Shapes kJsonQuery = {{"", JsonShape::lines, kQueryFields},
-                                      {"-c", JsonShape::array, kQueryCountFields}};
+                                      {"-c", JsonShape::array, kQueryCountFields},
+                                      {"--range", JsonShape::lines, kQueryRangeFields}};
 
 inline constexpr Fields kAddFields = {
     {"file", "string", ""},
@@ -212,7 +221,11 @@ inline constexpr Fields kVerifyFields = {
     {"fpr_low", "number", "interval of 5 sigma"},
     {"fpr_high", "number", ""},
     {"fpr_model", "number", "predicted"},
-    {"model_agrees", "boolean", "it lies in the interval"},
+    {"model_agrees", "boolean", "it lies in the interval; of a range filter, no rate is above its bound"},
+    {"range_size", "integer?", "of a range filter"},
+    {"ranges", "integer?", "empty ones of that size"},
+    {"ranges_perhaps", "integer?", "of them, answered perhaps"},
+    {"range_fpr_most", "number?", "by the theorem"},
 };
 inline constexpr Fields kVerifyCheckFields = {
     {"certificate", "string", "the file"},    {"same", "boolean", ""},

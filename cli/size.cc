@@ -9,6 +9,7 @@
 #include "json.h"
 #include "options.h"
 #include "perhaps/file/writer.h"
+#include "perhaps/range.h"
 #include "print.h"
 #include "size_plot.h"
 #include "size_rows.h"
@@ -18,9 +19,31 @@ namespace size {
 namespace {
 
 struct Options : SizeQuestion {
+  std::uint64_t range_size = 0;  // not given
   std::string plot;
   bool json = false;
 };
+
+// The row of --range-size, where the rate is of empty ranges.
+constexpr Family kRange = {.kind = Kind::range,
+                           .name = name_of(Kind::range),
+                           .summary = "answers ranges of keys; the rate is of empty ones",
+                           .merges = true,
+                           .takes_any_size = true};
+SizeRow range_row(const Options& options) {
+  const std::uint64_t keys = options.keys == 0 ? kTypicalKeys : options.keys;
+  const RangeShape shape = RangeShape::for_keys({.keys = keys,
+                                                 .fpr = options.fpr,
+                                                 .bits_per_key = options.bits_per_key,
+                                                 .max_bytes = options.max_bytes,
+                                                 .range_size = options.range_size});
+  return {&kRange, keys,
+          FamilySize{.kind = Kind::range,
+                     .bytes = shape.bytes(),
+                     .bits = shape.bytes() * 8,
+                     .probes = 0,
+                     .fpr = shape.fpr(static_cast<double>(options.range_size))}};
+}
 
 // What can be done with it once it is built.
 std::string abilities(const Family& family) {
@@ -52,6 +75,7 @@ void check_given(Options& options) {
     fail("two of --keys, --fpr, --max-bytes and --bits-per-key are enough; the others follow from them");
   if (options.finds_keys() && options.max_bytes > kMostBytes)
     fail("--max-bytes {}: keys can be found for 1Pi at most", options.max_bytes);
+  if (options.range_size != 0 && options.finds_keys()) fail("--range-size: needs --keys, not --max-bytes alone");
   if (rate && bits) fail("--fpr and --bits-per-key: one follows from the other");
   if (!rate && !bits && (options.keys == 0 || !bytes)) options.fpr = 0.01;
 }
@@ -63,20 +87,24 @@ int run(Options& options) {
   std::vector<std::vector<std::string>> rows = {
       {"family", "keys", "probes", "bits/key", "bytes", "fpr", "over", "then"}};
   std::vector<plot::Point> marks;
-  for (const Family& family : families()) {
-    const auto row = size_row(options, family);
-    if (!row) continue;
+  const auto add = [&](const std::optional<SizeRow>& row) {
+    if (!row) return;
+    const Family& family = *row->family;
     const FamilySize& size = row->size;
     const double bits_per_key = row->bits_per_key();
-    const double limit = row->limit();
-    const double above = row->above();
-    marks.push_back({size.fpr, bits_per_key});
+    // A filter that answers all ranges of L numbers needs log2(L) bits more of each key.
+    const bool ranges = family.kind == Kind::range;
+    const double limit = row->limit() + (ranges ? std::log2(static_cast<double>(options.range_size)) : 0);
+    const double above = limit > 0 ? bits_per_key / limit - 1 : 0;
+    if (!ranges) marks.push_back({size.fpr, bits_per_key});
     if (options.json) objects.push_back(json_of(*row, bits_per_key, limit, above));
     rows.push_back({std::string(family.name), grouped(row->keys), size.probes == 0 ? "-" : std::to_string(size.probes),
                     fmt::format("{:.2f}", bits_per_key), grouped(size.bytes), percent(size.fpr),
                     limit > 0.01 ? fmt::format("+{:.{}f} %", above * 100, above < 0.0995 ? 1 : 0) : "-",
                     abilities(family)});
-  }
+  };
+  for (const Family& family : families()) add(size_row(options, family));
+  if (options.range_size != 0) add(range_row(options));
   if (options.probes != 0 && marks.empty()) fail("--probes {}: no family can do that", options.probes);
   if (!options.plot.empty()) {
     const std::uint64_t keys = options.keys == 0 ? kTypicalKeys : options.keys;
@@ -117,6 +145,8 @@ Command::Run size_command(CLI::App& app) {
          },
          "So many probes per key instead of the best number; families that have another number are left out")
       ->type_name("K");
+  add_count(app, "--range-size", options->range_size, "L",
+            "Also what a range filter needs, where the rate is of empty ranges of L numbers");
   app.add_option("--plot", options->plot, "Draw the bits per key of all families over the rate")->type_name("FILE.svg");
   declare_json(app, options->json);
   return [options] { return size::run(*options); };

@@ -16,6 +16,7 @@
 #include "options.h"
 #include "print.h"
 #include "progress.h"
+#include "ranges.h"
 #include "redis_filter.h"
 
 namespace perhaps::cli {
@@ -29,6 +30,7 @@ struct Options {
   ExactLists exact;
   std::uint64_t absent_count = 1'000'000;
   std::uint64_t absent_seed = 1;
+  std::uint64_t range_size = 100;
   OpenArgs open;
   FormatArgs format;
   RedisAccess access;
@@ -118,24 +120,37 @@ struct Outcome {
   Interval possible;
   double fpr_model;
   bool own;
+  bool bound = false;  // fpr_model is not the rate but an upper bound of it
+  RangeTally ranges{};
+  double range_fpr_most = 0;
 
   std::uint64_t false_negatives() const noexcept { return present.asked - present.perhaps; }
   double fpr() const noexcept {
     return others.asked == 0 ? 0 : static_cast<double>(others.perhaps) / static_cast<double>(others.asked);
   }
-  bool agrees() const noexcept { return fpr_model >= possible.low && fpr_model <= possible.high; }
+  bool agrees() const noexcept {
+    if (!bound) return fpr_model >= possible.low && fpr_model <= possible.high;
+    return fpr_model >= possible.low && range_fpr_most >= wilson(ranges.perhaps, ranges.asked, 5).low;
+  }
   // Names and values, for --json and the certificate.
   std::vector<std::pair<std::string, std::string>> fields() const {
     const auto text = [](auto value) { return fmt::format("{}", value); };
-    return {{"keys", text(present.asked)},
-            {"false_negatives", text(false_negatives())},
-            {"absent", text(others.asked)},
-            {"false_positives", text(others.perhaps)},
-            {"fpr", text(fpr())},
-            {"fpr_low", text(possible.low)},
-            {"fpr_high", text(possible.high)},
-            {"fpr_model", text(fpr_model)},
-            {"model_agrees", text(agrees())}};
+    std::vector<std::pair<std::string, std::string>> all = {{"keys", text(present.asked)},
+                                                            {"false_negatives", text(false_negatives())},
+                                                            {"absent", text(others.asked)},
+                                                            {"false_positives", text(others.perhaps)},
+                                                            {"fpr", text(fpr())},
+                                                            {"fpr_low", text(possible.low)},
+                                                            {"fpr_high", text(possible.high)},
+                                                            {"fpr_model", text(fpr_model)},
+                                                            {"model_agrees", text(agrees())}};
+    if (bound) {
+      all.emplace_back("range_size", text(ranges.size));
+      all.emplace_back("ranges", text(ranges.asked));
+      all.emplace_back("ranges_perhaps", text(ranges.perhaps));
+      all.emplace_back("range_fpr_most", text(range_fpr_most));
+    }
+    return all;
   }
 };
 
@@ -160,6 +175,15 @@ Outcome measure(Options& options) {
   outcome.present = ask_all(file.filter(), keys, options.keys.as, "present", &outcome.missing);
   outcome.others = options.absent.files.empty() ? ask_random(file.filter(), options)
                                                 : ask_all(file.filter(), absent, options.keys.as, "absent", nullptr);
+  if (file.own && file.own->header().kind == Kind::range) {
+    const RangeView filter = take(range_in(*file.own));
+    RangeKeys numbers(options.keys);
+    numbers.read(keys, "keys");
+    outcome.bound = true;
+    outcome.range_fpr_most = filter.fpr(static_cast<double>(options.range_size));
+    outcome.ranges =
+        ask_ranges(filter, numbers.numbers(filter), options.range_size, options.absent_count, options.absent_seed);
+  }
   // The interval that is printed decides: 5 sigma, or one filter in twenty would seem to disagree. The model of another
   // system's filter is itself a measurement (format/codec.h), with an error of its own, by which the interval is wider.
   const bool sampled = !outcome.own && is_sample(outcome.fpr_model);
@@ -184,6 +208,16 @@ void print(const Options& options, const Outcome& outcome) {
   row("keys", lost == 0 ? fmt::format("{}, none missing", grouped(outcome.present.asked))
                         : fmt::format("{}, {} MISSING", grouped(outcome.present.asked), grouped(lost)));
   row("absent", fmt::format("{}, {} answered perhaps", grouped(outcome.others.asked), grouped(outcome.others.perhaps)));
+  if (outcome.bound) {
+    const double rate = outcome.ranges.asked == 0
+                            ? 0
+                            : static_cast<double>(outcome.ranges.perhaps) / static_cast<double>(outcome.ranges.asked);
+    row("ranges", fmt::format("{} empty ones of {}, {} answered perhaps", grouped(outcome.ranges.asked),
+                              grouped(outcome.ranges.size), grouped(outcome.ranges.perhaps)));
+    row("fpr", fmt::format("{} measured, {} at most by the theorem: {}", percent(rate), percent(outcome.range_fpr_most),
+                           outcome.agrees() ? "it holds" : "it does NOT hold"));
+    return;
+  }
   if (outcome.others.asked == 0) return;
   row("fpr", fmt::format("{} measured ({} at 5 sigma)", percent(outcome.fpr()), text_of(outcome.possible)));
   const std::string model = outcome.own ? percent(outcome.fpr_model) + " predicted" : model_text(outcome.fpr_model);
@@ -349,6 +383,9 @@ Command::Run verify_command(CLI::App& app) {
       ->excludes(files);
   add_count(app, "--absent-seed", options->absent_seed, "S", "Where the random keys begin; default: 1", 0)
       ->excludes(files);
+  auto* const range_size =
+      add_count(app, "--range-size", options->range_size, "L",
+                "Of a range filter: also ask for empty ranges of L numbers (or codes of text); default: 100");
   declare_json(app, options->json);
   declare_open(app, options->open);
   declare_format(app, options->format);
@@ -358,6 +395,7 @@ Command::Run verify_command(CLI::App& app) {
   app.add_option("--certificate", options->certificate,
                  "Write what was proved: checksums of the files, counts, seed, the rate and its interval, as JSON")
       ->type_name("FILE");
+  range_size->excludes(app.get_option("--certificate"));  // which has no place for it
   auto* check = app.add_option("--check", options->check,
                                "Prove it again as this certificate says, and compare. Files that are named here stand "
                                "for its own")

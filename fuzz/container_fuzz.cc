@@ -10,6 +10,7 @@
 
 #include "perhaps/detail/bits.h"
 #include "perhaps/file/container.h"
+#include "perhaps/file/range_file.h"
 #include "perhaps/quotient.h"
 #include "perhaps/window.h"
 
@@ -42,7 +43,8 @@ Answers query(const perhaps::AnyFilter& filter, std::span<const Bytes> keys) {
   Answers answers{};
   filter.may_contain(keys, answers);
   demand(filter.may_contain(keys.first(64)) == answers[0]);
-  if (filter.digests() == nullptr) return answers;  // an exact set in parts: a digest does not tell its own
+  // A range filter, or an exact set in parts: a digest does not tell its own.
+  if (filter.digests() == nullptr) return answers;
   const std::vector<std::uint64_t> digests = digests_of(filter, keys);
   for (const std::uint64_t digest : digests) filter.digests()->prefetch(digest);
   Answers again{};
@@ -118,6 +120,29 @@ void change(const perhaps::File& file, const perhaps::AnyFilter& filter, const p
   if (copy->intersect(filter)) demand(query(*copy, keys) == before);  // the copy includes everything in `filter`
 }
 
+// Lookups of a damaged table end, one by one and in a batch alike; what it merges to has its places.
+void ask_ranges(const perhaps::RangeView& filter) {
+  std::vector<perhaps::Interval> ranges;
+  for (unsigned shift = 0; shift < 64; ++shift) {
+    const std::uint64_t low = 0x9e3779b97f4a7c15u >> shift;
+    ranges.push_back({low, low});
+    ranges.push_back({low, low | ((std::uint64_t{1} << shift) - 1)});
+    ranges.push_back({~low, UINT64_MAX});
+  }
+  std::vector<std::uint64_t> answers(ranges.size() / perhaps::kBatch + 1);
+  filter.may_contain_any(ranges, answers);
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    demand(filter.may_contain_any(ranges[i]) == ((answers[i / perhaps::kBatch] >> i % perhaps::kBatch & 1) != 0));
+  }
+  if (filter.coding() == perhaps::RangeView::Coding::text) {
+    (void)filter.may_contain_any(perhaps::bytes_of("10"), perhaps::bytes_of("2"));
+    (void)filter.codes_from(perhaps::bytes_of("3"));
+  }
+  const auto merged = perhaps::RangeFilter::merged(filter, filter);
+  demand(static_cast<bool>(merged));
+  demand(merged->shape().keys <= filter.shape().keys);
+}
+
 void open(Bytes bytes, const perhaps::OpenOptions& options) {
   auto file = perhaps::File::over(bytes, options);
   if (!file) {
@@ -134,6 +159,7 @@ void open(Bytes bytes, const perhaps::OpenOptions& options) {
   const auto description = filter->describe();
   demand(description.fill >= 0 && description.fpr >= 0 && description.fpr <= 1 + 1e-9);
 
+  if (file->header().kind == perhaps::Kind::range) ask_ranges(*perhaps::range_in(*file));
   const perhaps::Family* family = perhaps::find_family(file->header().kind);
   if (family != nullptr && family->inserts) {
     change(*file, *filter, *family, keys);

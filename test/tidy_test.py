@@ -22,12 +22,13 @@ RANK = {
     1: ["hash.h", "sizing.h", "build_options.h", "family.h"],                          # key -> digest; shapes
     2: ["detail/kernels.h", "detail/batch.h", "detail/quotient_table.h", "detail/growing_table.h", "filter.h",
         "layout.h", "file/mapping.h", "file/writer.h"],                                # what a filter is; files
-    3: ["flat.h", "static.h"],                                                         # view, span, shared, owner
+    3: ["flat.h", "static.h", "range.h"],                                              # view, span, shared, owner
     4: ["engine/dense.h"],                                                             # and the header of each family
     5: ["bulk.h", "algebra.h", "exact.h", "ribbon_map.h", "scalable_bloom.h"],          # over every family
     6: ["any_filter.h", "engine/allocate.h", "engine/filter_set.h"],                   # family known at run time
-    7: ["file/container.h", "file/exact_file.h", "file/shards.h", "format/format.h",  # bytes on disk
-        "format/leveldb.h", "format/rocksdb.h", "engine/set_index.h", "engine/packed.h", "engine/filter_block.h"],
+    7: ["file/container.h", "file/exact_file.h", "file/range_file.h", "file/shards.h",  # bytes on disk
+        "format/format.h", "format/leveldb.h", "format/rocksdb.h", "engine/set_index.h", "engine/packed.h",
+        "engine/filter_block.h"],
     8: ["perhaps.h"],
 }
 
@@ -73,7 +74,7 @@ MAY_INCLUDE = {
     "web": ["perhaps.h", "perhaps/", "any/explain.h", "c/handle.h", "cli/", "web/"],
     "examples": ["perhaps/"],
     "bench": ["perhaps/", "perhaps.h", "kernel/", "cli/", "filter_bits.h", "perhaps_leveldb.h",
-              "perhaps_rocksdb.h"],
+              "perhaps_rocksdb.h", "perhaps_rocksdb_ranges.h"],
     "fuzz": [*BEHIND, "perhaps.h", "redis/"],
     "test": [*BEHIND, "perhaps.h", "conformance/", "interop/", "support/"],
     "test/cli": [*BEHIND, "perhaps.h", "support/", "perhaps_leveldb.h", "perhaps_rocksdb.h"],

@@ -34,11 +34,12 @@
 
 namespace perhaps {
 
-// What bytes hold: a family, or one of the forms that are made of filters but cannot be chosen as one.
+// What bytes hold: a family, or something else that is made of filters or stands beside them.
 enum class Kind : std::uint32_t {
   sets = 11,   // many classic filters in one file (engine/set_index.h)
   dense = 12,  // a few keys in a block of an engine (engine/packed.h); never in a file
   exact = 15,  // in or out, without an error in a known universe (exact.h)
+  range = 16,  // answers intervals of keys (range.h)
 #define PERHAPS_FAMILY(name, number, Type, summary) name = number,
   PERHAPS_FAMILIES(PERHAPS_FAMILY)
 #undef PERHAPS_FAMILY
@@ -58,6 +59,8 @@ constexpr std::string_view name_of(Kind kind) noexcept {
       return "dense";
     case Kind::exact:
       return "exact";
+    case Kind::range:
+      return "range";
   }
   return "unknown";
 }

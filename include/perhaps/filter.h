@@ -23,7 +23,7 @@
 // A structure with another kind of answer is not a Filter but a concept of its own on top of Probed, so that nothing
 // takes one for the other: a map answers a digest with a value (and a wrong value for an absent key), an exact set is
 // right for every key of a known universe (and for no other), and a range filter answers an interval of keys, which has
-// no digest at all: it has a byte_size, no hasher, and stands beside Probed.
+// no digest at all: it has a byte_size, no hasher, and stands beside Probed (Ranged, range.h).
 #pragma once
 #include <concepts>
 #include <cstdint>
@@ -112,6 +112,27 @@ concept ErasableFilter = MutableFilter<F> && requires(F f, Digest<typename F::ha
   { f.erase(d) } -> std::same_as<Erased>;
   // Erases have left it worse than a fresh filter of the same keys would be.
   { f.needs_rebuild() } -> std::same_as<bool>;
+};
+
+// The numbers from low to high, both included.
+struct Interval {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  friend constexpr bool operator==(const Interval&, const Interval&) = default;
+};
+
+// Answers a range of keys: false is a proof that none of them is in it.
+template <class F>
+concept Ranged = requires(const F f, Interval range, std::span<const Interval> ranges,
+                          std::span<std::uint64_t> answers) {
+  { f.byte_size() }
+  noexcept->std::same_as<std::uint64_t>;
+  { f.may_contain_any(range) }
+  noexcept->std::same_as<bool>;
+  // Bit i % 64 of answers[i / 64] belongs to ranges[i]; the unused bits of the last word become 0.
+  // REQUIRES: answers.size() * kBatch >= ranges.size()
+  { f.may_contain_any(ranges, answers) }
+  noexcept;
 };
 
 }  // namespace perhaps

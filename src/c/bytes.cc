@@ -115,7 +115,7 @@ Result<std::unique_ptr<perhaps_filter>> copy_of(const perhaps_filter& from) {
     done = open_foreign(*copy, from.source, true);
   } else {
     Reading reading{.copy = true, .verify = false, .secret = {}, .name = "copy"};
-    // An exact set with parts answers no digests; it is always in a file.
+    // An exact set with parts and a range filter answer no digests; they are always in a file.
     const DigestProbe* const probe = from.filter->digests();
     const AnyHasher hasher = probe != nullptr ? probe->hasher() : from.file->hasher();
     if (const auto* secret = std::get_if<KeyedHash>(&hasher)) reading.secret = *secret;

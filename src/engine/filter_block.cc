@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
 #include <cstring>
 #include <stdexcept>
@@ -58,11 +59,15 @@ bool less(Bytes a, Bytes b) noexcept {
   return order != 0 ? order < 0 : a.size() < b.size();
 }
 
+std::size_t common_bytes(Bytes a, Bytes b) noexcept {
+  std::size_t common = 0;
+  while (common < a.size() && common < b.size() && a[common] == b[common]) ++common;
+  return common;
+}
+
 // The shortest beginning of `next` that is above `last`.  REQUIRES: last < next
 Bytes separator(Bytes last, Bytes next) noexcept {
-  std::size_t common = 0;
-  while (common < last.size() && common < next.size() && last[common] == next[common]) ++common;
-  return next.first(std::min(next.size(), common + 1));
+  return next.first(std::min(next.size(), common_bytes(last, next) + 1));
 }
 
 std::uint64_t digest_under(const AnyHasher& hasher, Bytes key) noexcept {
@@ -95,6 +100,29 @@ std::optional<Bytes> PrefixExtractor::operator()(Bytes key) const noexcept {
       if (found != key.end()) return key.first(static_cast<std::size_t>(found - key.begin()) + 1);
       break;
     }
+    case Kind::lengths:
+    case Kind::delimiters: {
+      std::optional<Bytes> longest;
+      for (auto next = longer_than(0, key); next; next = longer_than(next->size(), key)) longest = next;
+      return longest;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Bytes> PrefixExtractor::longer_than(std::size_t size, Bytes key) const noexcept {
+  if (kind_ == Kind::lengths) {
+    const std::uint32_t longer = size >= kMaxLength ? 0 : parameter_ >> size;
+    const std::size_t next = size + static_cast<std::size_t>(std::countr_zero(longer)) + 1;
+    if (longer != 0 && next <= key.size()) return key.first(next);
+  } else if (kind_ == Kind::delimiters) {
+    const auto mark = static_cast<std::byte>(parameter_);
+    const auto from = key.begin() + static_cast<std::ptrdiff_t>(std::min(size, key.size()));
+    const auto found = std::find(from, key.end(), mark);
+    if (found != key.end() && std::count(key.begin(), found, mark) < static_cast<std::ptrdiff_t>(parameter_ >> 8 & 255))
+      return key.first(static_cast<std::size_t>(found - key.begin()) + 1);
+  } else if (const auto only = (*this)(key); only && only->size() > size) {
+    return only;
   }
   return std::nullopt;
 }
@@ -143,14 +171,26 @@ void FilterBlockBuilder::take(Bytes user_key) {
       any_prefix_ = false;
     }
   }
+  const std::size_t common = options_.prefix.several() && any_prefix_ ? common_bytes(last_, user_key) : 0;
   any_ = true;
   last_.assign(user_key.begin(), user_key.end());
   if (options_.whole_keys) digests_.push_back(digest_under(options_.hasher, user_key));
+  if (options_.prefix.several()) return take_prefixes(user_key, common);
   const auto prefix = options_.prefix(user_key);
   if (!prefix || (any_prefix_ && equal(last_prefix_, *prefix))) return;
   any_prefix_ = true;
   last_prefix_.assign(prefix->begin(), prefix->end());
   digests_.push_back(digest_under(options_.hasher, *prefix));
+}
+
+// A prefix inside the bytes that the key shares with the one before it is a prefix of that one, too: each of these
+// extractors decides by the bytes of a prefix alone.
+void FilterBlockBuilder::take_prefixes(Bytes user_key, std::size_t common) {
+  for (auto next = options_.prefix.longer_than(common, user_key); next;
+       next = options_.prefix.longer_than(next->size(), user_key)) {
+    digests_.push_back(digest_under(options_.hasher, *next));
+  }
+  any_prefix_ = true;
 }
 
 void FilterBlockBuilder::end_piece() {
@@ -237,7 +277,7 @@ bool FilterBlock::read_tail(Bytes tail, std::uint64_t pieces_bytes, const Option
   const auto mode = std::to_integer<unsigned>(at[kModeAt]);
   const auto contents = std::to_integer<unsigned>(at[kContentsAt]);
   const auto extractor = std::to_integer<unsigned>(at[kExtractorAt]);
-  if (mode > 2 || contents == 0 || contents > 3 || extractor > 3 || ((contents & kPrefixes) != 0) != (extractor != 0)) {
+  if (mode > 2 || contents == 0 || contents > 3 || extractor > 5 || ((contents & kPrefixes) != 0) != (extractor != 0)) {
     return broken("unknown mode, contents or extractor");
   }
   const Header identity = Header::of(options.hasher);

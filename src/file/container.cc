@@ -15,6 +15,7 @@
 #include "file/container_header.h"
 #include "file/temp_file.h"
 #include "hash/checksum.h"
+#include "perhaps/file/range_file.h"
 
 namespace perhaps {
 namespace {
@@ -68,6 +69,10 @@ Result<void> check_kind(const Header& header) {
   if (header.kind == Kind::exact) {
     const auto set = exact_view(header, EitherHash());
     return set ? Result<void>() : set.error();
+  }
+  if (header.kind == Kind::range) {
+    const auto filter = range_in(header);
+    return filter ? Result<void>() : filter.error();
   }
   Result<void> result = Error{Errc::unsupported, "unknown kind of filter " + number(std::uint32_t(header.kind))};
   for_each_layout([&]<class L>() {

@@ -69,6 +69,10 @@ struct InstructionSet : detail::Kernels {
   detail::InsertKernel<GrowingShape> growing_insert;
   Inserted (*growing_insert_one)(const GrowingShape& shape, std::byte* table, std::uint64_t mixed) noexcept;
   Erased (*growing_erase_one)(const GrowingShape& shape, std::byte* table, std::uint64_t mixed) noexcept;
+  // The position behind that many zeros from bit `at` on; UINT64_MAX if the `words` words of 8 bytes from there on have
+  // fewer.  REQUIRES: zeros >= 1, words >= 1
+  std::uint64_t (*range_skip_zeros)(const std::byte* bits, std::uint64_t at, std::uint64_t zeros,
+                                    std::uint64_t words) noexcept;
 };
 
 // Those that this CPU has, best last. The tests and the bench walk them.
@@ -91,6 +95,7 @@ void growing_kernels(Target target, InstructionSet& set);
 void window_kernels(Target target, InstructionSet& set);
 void fuse_kernels(Target target, InstructionSet& set);
 void ribbon_kernels(Target target, InstructionSet& set);
+void range_kernels(Target target, InstructionSet& set);
 void ribbon_build_kernels(Target target, InstructionSet& set);
 
 }  // namespace perhaps::kernel

@@ -35,6 +35,27 @@ class BenchLsm(Case):
             self.assertTrue(picture.tag.endswith("svg"))
             self.assertIn(b"perhaps, 10 bits", self.read(engine + ".svg"))
 
+    def test_scans(self):
+        report = self.text("bench", "lsm", "--scan", "--keys", "20k", "--lookups", "1000", "--json")
+        schema.check(self, report, schema.shapes_of([PERHAPS, "bench", "lsm"])["--scan"], "bench lsm --scan")
+        rows = {row["filters"]: row for row in json.loads(report)["settings"]}
+        self.assertEqual(len(rows), 5)
+        none = rows["no filter"]
+        self.assertEqual(none["filter_bytes"], 0)
+        ranges = rows["perhaps ranges, 16 bits"]
+        codes = rows["perhaps ranges, 16 bits, 64-bit codes"]
+        for row in (ranges, codes):
+            self.assertLess(row["bits_per_key"], 17, row)
+        # Scans anywhere, of any size: ten times fewer. Right beside a key, short ones, with codes of 64 bits.
+        for i, scan in enumerate(none["scans"]):
+            if scan["found"]:
+                self.assertGreater(ranges["scans"][i]["blocks"], 0)
+            elif not scan["beside"]:
+                self.assertLess(10 * ranges["scans"][i]["blocks"], scan["blocks"], scan)
+            elif scan["size"] == 100:
+                self.assertLess(10 * codes["scans"][i]["blocks"], scan["blocks"], scan)
+        self.refused("bench", "lsm", "--scan", "--engine", "leveldb", *self.SMALL, says="LevelDB")
+
     def test_refusals(self):
         self.refused("bench", "lsm", "--keys", "1000", says="level 1 would have none")
         self.refused("bench", "lsm", "--keys", "10", says="1000 keys")

@@ -107,6 +107,8 @@ class Schema(Case):
         ("--format", "build --format guava -o g keys"),
         ("--format", "build --format redisbloom-bf --shards 2 -o shards keys"),
         ("", "query f -e 5 keys"), ("", "query -v f absent"), ("-c", "query -c f keys"), ("-c", "query -c f keys keys"),
+        ("", "build --filter range -o r keys"), ("--range", "query r --range 1..2"), ("", "info r"),
+        ("", "merge -o m r r"), ("", "verify r --keys keys"), ("", "size --keys 1e6 --range-size 100"),
         ("", "add f -e x"), ("", "build --filter cuckoo -o c keys"), ("", "remove c -e 5"),
         ("", "explain f -e 5"), ("", "info f"), ("", "info c g shards none"), ("", "info fuse g"),
         ("", "convert --to fuse8 --set packed=true -o packed fuse8"),

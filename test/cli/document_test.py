@@ -112,7 +112,7 @@ class Documents(Case):
 
     def test_bash_completes(self):
         self.assertEqual(self.complete("perhaps", "b"), ["build", "bench"])
-        self.assertEqual(self.complete("perhaps", "build", "--filter", ""), [*FAMILIES, "smallest"])
+        self.assertEqual(self.complete("perhaps", "build", "--filter", ""), [*FAMILIES, "smallest", "range"])
         self.assertEqual(self.complete("perhaps", "build", "--keys-a"), ["--keys-as"])
         self.assertEqual(self.complete("perhaps", "query", "-o", "fi"), [])
 

@@ -26,6 +26,7 @@
 #include "perhaps/engine/set_index.h"
 #include "perhaps/file/container.h"
 #include "perhaps/file/mapping.h"
+#include "perhaps/file/range_file.h"
 #include "perhaps/file/shards.h"
 #include "perhaps/format/format.h"
 #include "perhaps/quotient.h"
@@ -305,6 +306,45 @@ void add_engine(Lines& lines, const fs::path& work) {
   lines.add("shards, 7 of 9", bytes_of(file), hex(numbers));
 }
 
+void add_ranges(Lines& lines) {
+  std::mt19937_64 random(6);
+  lines.begin("range");
+  const auto ask = [&](const std::string& name, const RangeFilter& filter, bool all) {
+    std::vector<Interval> ranges;
+    for (unsigned i = 0; i < 6400; ++i) {
+      const std::uint64_t low = random() >> i % 64;
+      const std::uint64_t size = random() >> (20 + i % 44);
+      ranges.push_back({low, size > UINT64_MAX - low ? UINT64_MAX : low + size});
+    }
+    std::vector<std::uint64_t> answers(100);
+    filter.may_contain_any(std::span<const Interval>(ranges), std::span(answers));
+    for (std::size_t i = 0; i < ranges.size(); ++i)
+      all &= filter.may_contain_any(ranges[i]) == ((answers[i / 64] >> i % 64 & 1) != 0);
+    check(all, name + ": has its keys");
+    lines.add(name, filter.bytes(), answers_sum(answers));
+  };
+  for (const std::size_t count : {0, 1, 2, 50, 5000}) {
+    for (const double bits : {6.0, 15.5, 16.0, 50.0}) {
+      std::vector<std::uint64_t> keys(count);
+      for (std::size_t i = 0; i < count; ++i) keys[i] = i % 3 == 0 ? i : random() >> i % 64;
+      const auto filter = RangeFilter::of(keys, {.bits_per_key = bits}, count);
+      bool all = true;
+      for (const std::uint64_t key : keys) all &= filter.may_contain(key);
+      ask(std::to_string(count) + " numbers, " + std::to_string(static_cast<int>(bits * 2)) + " half bits", filter,
+          all);
+    }
+  }
+  for (const unsigned code_bits : {64u, 30u, 9u}) {
+    const Keys keys("key/", 4000);
+    const auto filter =
+        RangeFilter::of(std::span<const Bytes>(keys.bytes), {.bits_per_key = 14, .code_bits = code_bits});
+    bool all = true;
+    for (const Bytes key : keys.bytes) all &= filter.may_contain(key);
+    all &= !filter.may_contain(bytes_of("kex")) && !filter.may_contain_any(bytes_of("l"), bytes_of("m"));
+    ask("4000 texts, codes of " + std::to_string(code_bits) + " bits", filter, all);
+  }
+}
+
 // The initial parameters, and each word and flag changed one at a time.
 std::vector<std::pair<std::string, format::Params>> variants(const format::Codec& codec) {
   std::vector<std::pair<std::string, format::Params>> result;
@@ -401,6 +441,7 @@ void golden_text(const fs::path& test, const fs::path& work) {
   add_churned<Quotient>(lines, "quotient", QuotientShape::for_keys({.keys = 4000}));
   add_churned<Window>(lines, "window", WindowShape::for_keys({.keys = 1000}));
   add_engine(lines, work);
+  add_ranges(lines);
   add_formats(lines);
   add_damaged(lines, test / "corrupt");
   for (const auto& [name, text] : lines.files) {

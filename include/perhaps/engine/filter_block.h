@@ -15,9 +15,9 @@
 //                come in the order of their bytes (memcmp); if they do not, the block answers *perhaps* to everything
 //   per_block    one filter for each data block, queried by the number of the block: next_block() after each
 //
-// A filter has whole keys, or their prefixes, or both. Consecutive versions of a key count once, and so do equal
-// prefixes. Any family that packs can be inside (packed.h): Kind::line for the fastest lookup, Kind::dense for the
-// smallest filter.
+// A filter has whole keys, or prefixes (one of each key, or several), or both. Versions of a key count once, and so do
+// equal prefixes. Any family that packs can be inside (packed.h): Kind::line for the fastest lookup, Kind::dense for
+// the smallest filter.
 //
 // It fails open: a block that is damaged, cut short, hashed with another hasher or cannot be loaded answers *perhaps*,
 // and damage() says why. Nothing on the query path allocates or throws, unless the engine's own loader does; a loader
@@ -35,6 +35,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -51,7 +52,8 @@ namespace perhaps {
 class PrefixExtractor {
  public:
   // How it finds the prefix.
-  enum class Kind : std::uint8_t { none, fixed, capped, delimiter };
+  enum class Kind : std::uint8_t { none, fixed, capped, delimiter, lengths, delimiters };
+  static constexpr std::uint32_t kMaxLength = 32;  // of lengths()
 
   PrefixExtractor() = default;
   // The first `size` bytes; shorter keys have none.
@@ -61,11 +63,27 @@ class PrefixExtractor {
   // Up to and including the first `mark`; keys without it have none.
   static PrefixExtractor delimiter(char mark) noexcept { return {Kind::delimiter, static_cast<unsigned char>(mark)}; }
 
+  // Several for each key: the first n bytes for each n of `sizes`; a key has those that it is long enough for.
+  // REQUIRES: each is 1 to kMaxLength, and there is one
+  static PrefixExtractor lengths(std::initializer_list<std::uint32_t> sizes) noexcept {
+    std::uint32_t mask = 0;
+    for (const std::uint32_t size : sizes) mask |= std::uint32_t{1} << (size - 1);
+    return {Kind::lengths, mask};
+  }
+  // Several for each key: up to and including each of the first `most` marks, 1 to 255: all folders that a path is in.
+  static PrefixExtractor delimiters(char mark, std::uint8_t most) noexcept {
+    return {Kind::delimiters, static_cast<unsigned char>(mark) | std::uint32_t{most} << 8};
+  }
+
+  // Whether a key can have several.
+  bool several() const noexcept { return kind_ == Kind::lengths || kind_ == Kind::delimiters; }
   // With which the trailer of a block describes it.
   Kind kind() const noexcept { return kind_; }
   std::uint32_t parameter() const noexcept { return parameter_; }
-  // The prefix of a key, if it has one.
+  // The prefix of a key, if it has one; of several the longest.
   PERHAPS_API std::optional<Bytes> operator()(Bytes key) const noexcept;
+  // The shortest prefix of a key that has more than `size` bytes, if it has one: from 0 on, all of them in order.
+  PERHAPS_API std::optional<Bytes> longer_than(std::size_t size, Bytes key) const noexcept;
   // Of a seek target: the prefix that every key beginning with the target has. A target of fewer than `size` bytes has
   // none.
   PERHAPS_API std::optional<Bytes> of_target(Bytes target) const noexcept;
@@ -110,6 +128,7 @@ class FilterBlockBuilder {
   template <class Step>
   void guarded(Step step);
   void take(Bytes user_key);
+  void take_prefixes(Bytes user_key, std::size_t common);
   void end_piece();
 
   FilterBlockOptions options_;
