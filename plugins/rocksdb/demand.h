@@ -1,6 +1,7 @@
 // Bits per key for tables that are asked unequally often.
 //
-// A table of n keys that the share w of all lookups asks has the demand d = w / n. Of all ways to spend a number of bits
+// A table of n keys that the share w of all lookups asks has the demand d = w / n. Of all ways to spend a number of
+// bits
 //
 //   wasted = sum over tables of w * fpr(bits)        is least where        -fpr'(bits) = price / d
 //

@@ -1,13 +1,14 @@
 // A budget for the filters of a tree that is learned while it changes. Public classes only.
 //
-// Before a flush or a compaction begins, the listener reads which tables are alive and on which levels; from events it knows the bytes of their filters, which compactions run, and what these have
-// written. When RocksDB then opens a table, and before its first key is there, the policy chooses its bits per key:
+// Before a flush or a compaction begins, the listener reads which tables are alive and on which levels; from events it
+// knows the bytes of their filters, which compactions run, and what these have written. When RocksDB then opens a
+// table, and before its first key is there, the policy chooses its bits per key:
 //
 //   allowed   the allowance of the keys that will be alive when this job is done
 //   price     so that all of these tables would take `allowed` (demand.h)
-//   wanted    at that price and the demand of the new table, plus its part of what the tables that stay on its level and
-//             below take less than they would at that price, or minus what they take more: they were moved here, or the
-//             tree has changed. Tables above it do not last, and their part is kept for those that replace them
+//   wanted    at that price and the demand of the new table, plus its part of what the tables that stay on its level
+//             and below take less than they would at that price, or minus what they take more: they were moved here, or
+//             the tree has changed. Tables above it do not last, and their part is kept for those that replace them
 //   limit     what is left of `allowed` by the tables that stay and by other jobs, for the keys this job still writes
 //   bits      the lower of wanted and limit
 //
@@ -88,8 +89,8 @@ struct Tree {
   double output = 0;   // keys of a table that a compaction writes
   double kept = 1;     // share of the keys of its inputs that a compaction writes
   double level0 = 0;   // tables on level 0
-  // Bits of filters that were asked for and that were made, lately: prefixes and versions of keys count differently, and
-  // filters have whole words. Until one is known, as those of some hundred keys.
+  // Bits of filters that were asked for and that were made, lately: prefixes and versions of keys count differently,
+  // and filters have whole words. Until one is known, as those of some hundred keys.
   double asked_bits = 10;
   double made_bits = 11;
   double taken() const { return made_bits / asked_bits; }

@@ -94,8 +94,8 @@ struct FilterBudgetOptions {
 //   table_options.filter_policy = budget->policy();
 //   options.listeners.push_back(budget);
 //
-// Let K be the entries of the tables that are alive (TableProperties::num_entries of DB::GetPropertiesOfAllTables) and F
-// the bytes of their filters (filter_size). The budget holds if
+// Let K be the entries of the tables that are alive (TableProperties::num_entries of DB::GetPropertiesOfAllTables) and
+// F the bytes of their filters (filter_size). The budget holds if
 //
 //   F <= 1.05 * min(bits_per_key * K / 8, most_bytes)
 //
@@ -103,17 +103,17 @@ struct FilterBudgetOptions {
 // done. Each column family has this budget to itself. The filters are RocksDB's own, and stock programs use them. Their
 // sizes follow the tree as it is: fewer bits per key for large levels, more for small ones (Monkey, allocate.h).
 //
-// What it cannot do: a table keeps its filter until a compaction rewrites it. If the tree has more than
-// 8 * most_bytes / bits_per_key entries, tables that were never rewritten have more than is left for later ones. Filters
-// that the budget did not size (ingested files, DB::CompactFiles, tables of another policy, all tables of a database without the listener)
-// have bits_per_key, or what they came with, until they are rewritten; the others make up for them.
+// What it cannot do: a table keeps its filter until a compaction rewrites it. If the tree has more than 8 * most_bytes
+// / bits_per_key entries, tables that were never rewritten have more than is left for later ones. Filters that the
+// budget did not size (ingested files, DB::CompactFiles, tables of another policy, all tables of a database without
+// the listener) have bits_per_key, or what they came with, until they are rewritten; the others make up for them.
 class FilterBudget : public ::rocksdb::EventListener {
  public:
   // For BlockBasedTableOptions. Without this object among the listeners, all filters have bits_per_key.
   virtual std::shared_ptr<const ::rocksdb::FilterPolicy> policy() const = 0;
   // Reads the sizes of the filters that a column family has. That of the default one is done before the first flush or
-  // compaction; in others, filters from before the database was opened count as bits_per_key until they are rewritten or
-  // this is called.
+  // compaction; in others, filters from before the database was opened count as bits_per_key until they are rewritten
+  // or this is called.
   virtual void learn(::rocksdb::DB& db, ::rocksdb::ColumnFamilyHandle& family) = 0;
 };
 // Throws std::invalid_argument unless 0 < bits_per_key <= Options::kMaxBits.
