@@ -274,8 +274,8 @@ class BudgetReads : public BudgetTest {
 };
 
 // The engine's best: its Ribbon with the same bits for all, which the same tree has when nobody listens. Each flush
-// waits until all compactions are done, so that both trees are equal: two levels, and three tables on level 0, one fewer than
-// start a compaction.
+// waits until all compactions are done, so that both trees are equal: two levels, and three tables on level 0, one
+// fewer than start a compaction.
 TEST_F(BudgetReads, FewerThanWithAnEvenRibbon) {
   constexpr std::uint64_t kAsked = 100'000;
   options_.max_bytes_for_level_base = 64 << 10;
