@@ -108,7 +108,7 @@ int run(Options& options) {
   options.family = *kind_named(options.filter);
   take(check(options));
   if (!options.plot.empty()) check_output(options.plot);
-  const auto [evenly, spread, best, even, small] = take(spread_budget(options));
+  const auto [evenly, spread, best, even, small, even_ribbon] = take(spread_budget(options));
   if (!options.plot.empty()) draw(options, spread, evenly);
   Out out;
   if (options.json) {
@@ -125,6 +125,7 @@ int run(Options& options) {
     Json json;
     json.add("budget", options.budget).add("bytes", best.bytes).add("wasted_reads", best.wasted);
     json.add("even_bytes", even.bytes).add("even_wasted_reads", even.wasted);
+    if (options.ribbon > 0) json.add("even_ribbon_wasted_reads", even_ribbon.wasted);
     json.add("bytes_for_even_reads", small.bytes).raw("levels", Json::array(rows));
     out.write(json.text() + "\n");
     return kYes;
@@ -147,6 +148,11 @@ int run(Options& options) {
   out.write(
       fmt::format("reads in vain for an absent key: {} spread, {} even", expected(best.wasted), expected(even.wasted)));
   if (best.wasted > 0) out.write(fmt::format(", {:.2f} times fewer", even.wasted / best.wasted));
+  if (options.ribbon > 0) {
+    out.write(
+        fmt::format("\nwith the same bits per key in ribbon filters on every level: {}", expected(even_ribbon.wasted)));
+    if (best.wasted > 0) out.write(fmt::format(", {:.2f} times as many as spread", even_ribbon.wasted / best.wasted));
+  }
   out.write(fmt::format("\nas few as even in {}", bytes_text(static_cast<double>(small.bytes))));
   if (small.bytes < even.bytes) {
     const double saved = 1 - static_cast<double>(small.bytes) / static_cast<double>(even.bytes);

@@ -358,6 +358,7 @@ inline constexpr Fields kAllocateFields = {
     {"wasted_reads", "number", "for an absent key"},
     {"even_bytes", "integer", "with the same bits per key on every level"},
     {"even_wasted_reads", "number", ""},
+    {"even_ribbon_wasted_reads", "number?", "with --ribbon: ribbon filters of equal bits per key everywhere"},
     {"bytes_for_even_reads", "integer", "that would waste no more than even bits per key"},
     {"levels[].level", "integer", "from 1"},
     {"levels[].keys", "integer", ""},

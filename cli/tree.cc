@@ -49,10 +49,13 @@ Result<SpreadBudget> spread_budget(const Tree& tree) {
   if (!evenly) return std::move(evenly).error();
   auto spread = budget_of(tree, tree.ribbon);
   if (!spread) return std::move(spread).error();
+  auto ribbons = budget_of(tree, tree.levels);
+  if (!ribbons) return std::move(ribbons).error();
   Allocation best = spread->best(tree.budget);
   Allocation even = evenly->even(tree.budget);
   Allocation small = spread->smallest(even.wasted);
-  return SpreadBudget{*std::move(evenly), *std::move(spread), std::move(best), std::move(even), std::move(small)};
+  return SpreadBudget{*std::move(evenly), *std::move(spread), std::move(best),
+                      std::move(even),    std::move(small),   ribbons->even(tree.budget)};
 }
 
 }  // namespace perhaps::cli

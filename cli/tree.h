@@ -27,6 +27,8 @@ struct SpreadBudget {
   Allocation best;
   Allocation even;
   Allocation small;  // the fewest bytes that waste no more than `even`
+  // Ribbon filters with the same bits per key on every level: the best that engines do without a plan.
+  Allocation even_ribbon;
 };
 // REQUIRES: check(tree)
 Result<SpreadBudget> spread_budget(const Tree& tree);

@@ -30,6 +30,7 @@
 // block cache: the class that would do it is not published.
 #pragma once
 #include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
 #include <rocksdb/version.h>
 
 #include <cstdint>
@@ -88,12 +89,52 @@ std::vector<LevelPlan> plan_levels(const Budget& budget);
 // Stock programs use them, and they are rewritten with the tables: a new budget takes effect compaction by compaction.
 PolicyPtr new_allocating_policy(const Budget& budget);
 
+// A budget for the filters of a database whose tree is not known beforehand.
+struct FilterBudgetOptions {
+  double bits_per_key = 10;               // of all tables together, for each entry in them
+  std::uint64_t most_bytes = UINT64_MAX;  // and never more than these
+  bool ribbon = true;                     // RocksDB's Ribbon filters, or its Bloom filters, which are built faster
+};
+// Keeps the filters of a database within a budget while its tree grows, shrinks and moves, by watching it. One for each
+// database, which may be opened again with it:
+//
+//   const auto budget = perhaps::rocksdb::new_filter_budget({.bits_per_key = 10});
+//   table_options.filter_policy = budget->policy();
+//   options.listeners.push_back(budget);
+//
+// Let K be the entries of the tables that are alive (TableProperties::num_entries of DB::GetPropertiesOfAllTables) and
+// F the bytes of their filters (filter_size). The budget holds if
+//
+//   F <= 1.05 * min(bits_per_key * K / 8, most_bytes)
+//
+// at every moment, also while flushes and compactions run: RocksDB exchanges the tables of a job all at once when it is
+// done. Each column family has this budget to itself. The filters are RocksDB's own, and stock programs use them. Their
+// sizes follow the tree as it is: fewer bits per key for large levels, more for small ones (Monkey, allocate.h).
+//
+// What it cannot do: a table keeps its filter until a compaction rewrites it. If the tree has more than 8 * most_bytes
+// / bits_per_key entries, tables that were never rewritten have more than is left for later ones. Filters that the
+// budget did not size (ingested files, DB::CompactFiles, tables of another policy, all tables of a database without
+// the listener) have bits_per_key, or what they came with, until they are rewritten; the others make up for them.
+class FilterBudget : public ::rocksdb::EventListener {
+ public:
+  // For BlockBasedTableOptions. Without this object among the listeners, all filters have bits_per_key.
+  virtual std::shared_ptr<const ::rocksdb::FilterPolicy> policy() const = 0;
+  // Reads the sizes of the filters that a column family has. That of the default one is done before the first flush or
+  // compaction; in others, filters from before the database was opened count as bits_per_key until they are rewritten
+  // or this is called.
+  virtual void learn(::rocksdb::DB& db, ::rocksdb::ColumnFamilyHandle& family) = 0;
+};
+// Throws std::invalid_argument unless 0 < bits_per_key <= Options::kMaxBits.
+std::shared_ptr<FilterBudget> new_filter_budget(const FilterBudgetOptions& options = {});
+
 // Once in a process, before options are read from text: then RocksDB can make these policies by name, and finds them
 // again in an OPTIONS file. Text that begins with one of these names but says nothing they understand makes a policy
 // that refuses: RocksDB ignores such errors where it reads table options, so that there would be no filters and no word
 // about it, but DB::Open then fails and says why.
 //   perhaps   perhaps:FAMILY   perhaps:FAMILY:BITS_PER_KEY   perhaps:FAMILY:BITS_PER_KEY:compatible
 //   perhaps.allocating:BYTES:LEVEL0_TABLES:RIBBON_FROM:KEYS,KEYS..
+//   perhaps.budget:BITS_PER_KEY:ribbon   perhaps.budget:BITS_PER_KEY:bloom
+// A budget has no listener when it is made from text, so that all its filters have BITS_PER_KEY.
 void register_policies();
 
 }  // namespace perhaps::rocksdb

@@ -103,6 +103,10 @@ bool valid(const Budget& budget) noexcept {
   return budget.level0_tables >= 0 && !std::isinf(budget.level0_tables) && room != LevelBudget::kMaxKeys;
 }
 
+bool valid(const FilterBudgetOptions& options) noexcept {
+  return options.bits_per_key > 0 && options.bits_per_key <= Options::kMaxBits;
+}
+
 std::string id_of(const Options& options) {
   return std::string(kPolicyName) + ":" + std::string(name_of(options.family)) + ":" + text_of(options.bits_per_key) +
          (options.compatible ? ":compatible" : "");
@@ -114,6 +118,10 @@ std::string id_of(const Budget& budget) {
   char mark = ':';
   for (const std::uint64_t keys : budget.keys) id += std::exchange(mark, ',') + std::to_string(keys);
   return id;
+}
+
+std::string id_of(const FilterBudgetOptions& options) {
+  return std::string(kBudgetName) + ":" + text_of(options.bits_per_key) + (options.ribbon ? ":ribbon" : ":bloom");
 }
 
 std::optional<Options> options_of(std::string_view id) {
@@ -146,6 +154,15 @@ std::optional<Budget> budget_of(std::string_view id) {
   return budget;
 }
 
+std::optional<FilterBudgetOptions> filter_budget_of(std::string_view id) {
+  const auto parts = parts_of(id, ':');
+  FilterBudgetOptions options;
+  if (parts.size() != 3 || parts[0] != kBudgetName || !read(parts[1], options.bits_per_key)) return std::nullopt;
+  options.ribbon = parts[2] == "ribbon";
+  if (!valid(options) || !(options.ribbon || parts[2] == "bloom")) return std::nullopt;
+  return options;
+}
+
 void register_policies() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -157,6 +174,8 @@ void register_policies() {
 #endif
     library.AddFactory<Policy>(Pattern(kAllocatingName, false).AddSeparator(":"),
                                factory(budget_of, new_allocating_policy));
+    library.AddFactory<Policy>(Pattern(kBudgetName, false).AddSeparator(":"),
+                               factory(filter_budget_of, new_unwatched_budget));
   });
 }
 

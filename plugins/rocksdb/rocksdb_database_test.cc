@@ -56,6 +56,12 @@ struct Setting {
   bool prefixes = true;
 };
 
+// Listens to every database here, whichever policy that has at the moment.
+const std::shared_ptr<rocksdb::FilterBudget>& filter_budget() {
+  static const auto budget = rocksdb::new_filter_budget({.bits_per_key = 8});
+  return budget;
+}
+
 ::rocksdb::Options options_of(const Setting& setting) {
   ::rocksdb::Options options;
   options.create_if_missing = true;
@@ -78,6 +84,7 @@ struct Setting {
     table.metadata_block_size = 128;
   }
   options.table_factory.reset(::rocksdb::NewBlockBasedTableFactory(table));
+  options.listeners = {filter_budget()};
   return options;
 }
 
@@ -91,7 +98,7 @@ std::vector<Setting> settings() {
         Policy(rocksdb::new_filter_policy({.bits_per_key = 7, .family = Kind::line})),
         Policy(rocksdb::new_filter_policy({.compatible = true})),
         Policy(rocksdb::new_filter_policy({.family = Kind::ribbon})), Policy(),
-        Policy(rocksdb::new_allocating_policy(budget)),
+        Policy(rocksdb::new_allocating_policy(budget)), filter_budget()->policy(),
         Policy(rocksdb::new_filter_policy({.family = Kind::ribbon, .compatible = true})),
         Policy(::rocksdb::NewRibbonFilterPolicy(10, -1)), Policy(rocksdb::new_filter_policy({.family = Kind::fuse}))}) {
     // Each policy in another surrounding the next time round.

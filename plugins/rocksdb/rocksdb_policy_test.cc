@@ -158,11 +158,13 @@ TEST(RocksDbPolicy, ByName) {
   const std::string ids[] = {rocksdb::new_filter_policy()->GetId(),
                              rocksdb::new_filter_policy({.bits_per_key = 6.125, .family = Kind::dense})->GetId(),
                              rocksdb::new_filter_policy({.family = Kind::ribbon, .compatible = true})->GetId(),
-                             rocksdb::new_allocating_policy(budget)->GetId()};
+                             rocksdb::new_allocating_policy(budget)->GetId(),
+                             rocksdb::new_filter_budget({.bits_per_key = 9.5, .ribbon = false})->policy()->GetId()};
   EXPECT_EQ(ids[0], "perhaps:dense:10");
   EXPECT_EQ(ids[1], "perhaps:dense:6.125");
   EXPECT_EQ(ids[2], "perhaps:ribbon:10:compatible");
   EXPECT_EQ(ids[3], "perhaps.allocating:1048576:2.5:2:0,1000,1000000");
+  EXPECT_EQ(ids[4], "perhaps.budget:9.5:bloom");
   const ::rocksdb::ConfigOptions config;
   std::shared_ptr<const ::rocksdb::FilterPolicy> made;
   for (const std::string& id : ids) {
@@ -171,11 +173,11 @@ TEST(RocksDbPolicy, ByName) {
   }
   ASSERT_TRUE(::rocksdb::FilterPolicy::CreateFromString(config, "perhaps", &made).ok());
   EXPECT_EQ(made->GetId(), ids[0]);
-  for (const char* wrong :
-       {"perhaps:lime", "perhaps:line:", "perhaps:line:-1", "perhaps:line:nan",
-        "perhaps:line:10:", "perhaps:line:10:compatible:", "perhaps:lime:10:compatible", "perhaps.allocating:1",
-        "perhaps.allocating:1:1:1:", "perhaps.allocating:1:1:1:0", "perhaps.allocating:1:1:1:-4", "perhaps:line:101",
-        "perhaps:line:1e300", "perhaps.allocating:1:1:1:18446744073709551615"}) {
+  for (const char* wrong : {"perhaps:lime", "perhaps:line:", "perhaps:line:-1", "perhaps:line:nan", "perhaps:line:10:",
+                            "perhaps:line:10:compatible:", "perhaps:lime:10:compatible", "perhaps.allocating:1",
+                            "perhaps.allocating:1:1:1:", "perhaps.allocating:1:1:1:0", "perhaps.allocating:1:1:1:-4",
+                            "perhaps:line:101", "perhaps:line:1e300", "perhaps.budget:10", "perhaps.budget:0:ribbon",
+                            "perhaps.budget:10:fuse", "perhaps.allocating:1:1:1:18446744073709551615"}) {
     EXPECT_FALSE(::rocksdb::FilterPolicy::CreateFromString(config, wrong, &made).ok()) << wrong;
     // Where RocksDB reads the options of a table it ignores that, but it does not open a database with them.
     ::rocksdb::Options options;

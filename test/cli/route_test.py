@@ -114,6 +114,9 @@ class Allocate(Case):
         self.assertGreater(d["even_wasted_reads"] / d["wasted_reads"], 2)
         d = self.allocate("--levels", "4", "--ratio", "10", "--keys", "1e9", "--budget", "1.25G", "--ribbon", "1")
         self.assertLess(d["bytes_for_even_reads"], 0.7 * d["even_bytes"])
+        # The best peer is an even Ribbon: far fewer reads than even line filters, and still more than spread ones.
+        self.assertLess(d["even_ribbon_wasted_reads"], d["even_wasted_reads"] / 5)
+        self.assertGreater(d["even_ribbon_wasted_reads"], 1.5 * d["wasted_reads"])
 
     def test_table_and_picture(self):
         text = self.text("allocate", "--keys", "1e9", "--budget", "1G", "--plot", "levels.svg")
