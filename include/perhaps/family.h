@@ -34,10 +34,12 @@
 
 namespace perhaps {
 
-// What bytes hold: a family, or one of two forms that are made of filters but cannot be chosen as one.
+// What bytes hold: a family, or something that cannot be chosen as one.
 enum class Kind : std::uint32_t {
   sets = 11,   // many classic filters in one file (engine/set_index.h)
   dense = 12,  // a few keys in a block of an engine (engine/packed.h); never in a file
+  map = 14,    // not a filter: it answers with a value (ribbon_map.h)
+  coded = 17,  // a map of skewed values (coded_map.h)
 #define PERHAPS_FAMILY(name, number, Type, summary) name = number,
   PERHAPS_FAMILIES(PERHAPS_FAMILY)
 #undef PERHAPS_FAMILY
@@ -55,6 +57,10 @@ constexpr std::string_view name_of(Kind kind) noexcept {
       return "sets";
     case Kind::dense:
       return "dense";
+    case Kind::map:
+      return "map";
+    case Kind::coded:
+      return "coded";
   }
   return "unknown";
 }

@@ -18,6 +18,7 @@
 //      +- FlatFilter       is one run of bytes and a shape
 //      +- MutableFilter    takes keys one at a time
 //         +- ErasableFilter     forgets keys again
+//   +- ValueMap      answers a key with its value
 //
 // A structure with another kind of answer is not a Filter but a concept of its own on top of Probed, so that nothing
 // takes one for the other: a map answers a digest with a value (and a wrong value for an absent key), an exact set is
@@ -26,6 +27,7 @@
 #pragma once
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -98,6 +100,18 @@ concept ErasableFilter = MutableFilter<F> && requires(F f, Digest<typename F::ha
   { f.erase(d) } -> std::same_as<Erased>;
   // Erases have left it worse than a fresh filter of the same keys would be.
   { f.needs_rebuild() } -> std::same_as<bool>;
+};
+
+// Answers with the value that a key was given, or, for a key that was given none, with any value or nothing.
+template <class M>
+concept ValueMap = Probed<M> &&
+    requires(const M m, Digest<typename M::hasher_type> d, std::span<const Digest<typename M::hasher_type>> digests,
+             std::span<std::uint64_t> values, std::span<std::uint64_t> found) {
+  { m.find(d) }
+  noexcept->std::same_as<std::optional<std::uint64_t>>;
+  // A column: values[i], and bit i % 64 of found[i / 64], belong to digests[i].
+  { m.find(digests, values, found) }
+  noexcept;
 };
 
 }  // namespace perhaps

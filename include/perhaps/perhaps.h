@@ -25,5 +25,6 @@
 #include "perhaps/line_bloom.h"
 #include "perhaps/quotient.h"
 #include "perhaps/ribbon.h"
+#include "perhaps/ribbon_map.h"
 #include "perhaps/scalable_bloom.h"
 #include "perhaps/window.h"

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "any/builder.h"
+#include "any/map_file.h"
 #include "any/request.h"
 #include "any/scalable.h"
 #include "any/sets.h"
@@ -85,6 +86,7 @@ std::unique_ptr<AnyFilter> File::any() const& {
   if (header_.kind == Kind::sets) {
     return std::make_unique<AnySets>(*SetIndexView::over(header_, hasher_), header_.record);
   }
+  if (is_map(header_.kind)) return std::make_unique<MapAsFilter>(map_of(header_, hasher_), header_.record);
   std::unique_ptr<AnyFilter> filter;
   if (header_.kind == Kind::scalable) {
     for_each_link_layout([&]<class L>() {

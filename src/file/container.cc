@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "any/family.h"
+#include "any/map_file.h"
 #include "any/scalable.h"
 #include "file/container_header.h"
 #include "file/temp_file.h"
@@ -64,6 +65,7 @@ Result<void> check_kind(const Header& header) {
     const auto index = SetIndexView::over(header, Hash());
     return index ? Result<void>() : index.error();
   }
+  if (is_map(header.kind)) return check_map(header);
   Result<void> result = Error{Errc::unsupported, "unknown kind of filter " + number(std::uint32_t(header.kind))};
   for_each_layout([&]<class L>() {
     if (L::kind == header.kind) result = check_flat<L>(header);
