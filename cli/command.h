@@ -88,6 +88,7 @@ Command::Run size_command(CLI::App&);
 Command::Run bench_command(CLI::App&);
 Command::Run advise_command(CLI::App&);
 Command::Run allocate_command(CLI::App&);
+Command::Run map_command(CLI::App&);
 Command::Run route_command(CLI::App&);
 Command::Run push_command(CLI::App&);
 Command::Run pull_command(CLI::App&);

@@ -292,6 +292,7 @@ std::string man_page(const std::vector<CommandText>& shown) {
   out +=
       ".SH EXIT STATUS\n.TP\n.B 0\nDone; for\n.B query\nand\n.BR route :\nsome key was selected.\n.TP\n.B 1\n"
       ".BR query :\nno key was selected;\n.BR route :\nno key is in any set;\n"
+      ".BR map :\nno key was found;\n"
       ".BR advise :\nno family can do all that is needed;\n.BR verify :\na key is missing;\n"
       ".BR sst :\na filter denies a key of its table.\n"
       ".TP\n.B 2\nAn error; no file was changed.\n.TP\n.BR 130 , \" 143\"\n"

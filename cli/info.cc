@@ -70,7 +70,8 @@ std::string printable(std::string_view text) {
 std::string headroom_of(const Description& d) {
   const auto kind = kind_named(d.family);
   const Family* const family = kind ? find_family(*kind) : nullptr;
-  if (kind == Kind::range || (family != nullptr && !family->inserts)) return "none: built once, and for good";
+  const bool built_once = kind == Kind::range || kind == Kind::map || kind == Kind::coded;
+  if (built_once || (family != nullptr && !family->inserts)) return "none: built once, and for good";
   if (family != nullptr && !family->takes_any_size) return "it grows";
   if (family != nullptr && family->forgets) return "it forgets the oldest keys";
   if (!d.capacity) return "unknown: the file does not say how many keys it was made for";
@@ -116,6 +117,7 @@ void print(Out& out, const std::string& path, const AnyFile& file) {
     out.write(fmt::format("  {:<{}}  {}\n", label, width, text));
   };
   out.write(bold(path) + "\n");
+  const bool is_map = d.family == name_of(Kind::map) || d.family == name_of(Kind::coded);
   row("format", file.codec == nullptr ? std::string(file.opened.format)
                                       : fmt::format("{}: {}", file.opened.format, file.codec->summary));
   row("family", d.family);
@@ -128,7 +130,7 @@ void print(Out& out, const std::string& path, const AnyFile& file) {
   row("size", fmt::format("{} bytes{}", grouped(d.bytes), per_key));
   if (d.probes != 0) row("probes", std::to_string(d.probes));
   for (const auto& [name, value] : d.more) row(name, value);
-  row("fill", fmt::format("{} {:.1f} %", bar(d.fill, 30), d.fill * 100));
+  if (!is_map) row("fill", fmt::format("{} {:.1f} %", bar(d.fill, 30), d.fill * 100));
   row("fpr", fmt::format("{} now{}", file.own ? percent(d.fpr) : model_text(d.fpr),
                          d.capacity ? fmt::format(", {} when full", percent(d.fpr_at_capacity)) : ""));
   row("headroom", headroom_of(d));

@@ -19,6 +19,8 @@ struct ShardChoice {
   std::uint64_t count = 0;  // 0: all keys
 };
 
+// Which of the fields make the key: all, or where the last one is a value, those before it, or that one.
+enum class Part : std::uint8_t { all, key, value };
 // A record that lacks the field: an error, left out and counted, or the empty key.
 enum class Missing : std::uint8_t { fail, skip, empty };
 
@@ -26,6 +28,7 @@ struct KeyOptions : Recipe {
   std::vector<std::string> files{};     // "-" is standard input
   std::vector<std::string> literals{};  // of -e: keys, not records
   Missing missing = Missing::fail;
+  Part part = Part::all;
   RecipeChoice choice{};
   ShardChoice shard{};
   bool frugal = false;        // gives back the pages of mapped files once they are read: they count as our memory

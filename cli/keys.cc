@@ -153,6 +153,30 @@ void Keys::for_each(Progress& progress, const Use& use, const std::function<void
   report_skipped(parser.take_skipped());
 }
 
+void Keys::for_each_pair(Progress& progress, const KeyOptions& values, const UsePair& use) {
+  Parser key_parser(options_);
+  Parser value_parser(values);
+  for (const auto& source : sources_) {
+    source->rewind();
+    std::uint64_t line = 1;
+    std::uint64_t stored = 0;
+    for (Bytes block = source->next(stored); !block.empty(); block = source->next(stored)) {
+      const Bytes whole = block;
+      Bytes again = block;
+      Batch key_batch;
+      Batch value_batch;
+      std::uint64_t count = 0;
+      while (key_parser.next(*source, block, key_batch) && value_parser.next(*source, again, value_batch)) {
+        use(key_batch, value_batch, *source, line);
+        line += key_batch.read;
+        count += key_batch.keys.size();
+      }
+      progress.advance(stored, count);
+      source->release(whole);
+    }
+  }
+}
+
 // Returns the number of keys.
 std::uint64_t Keys::use_block(Parser& parser, const Share& share, const std::function<void(const Batch&)>& use) {
   Bytes left = share.block;

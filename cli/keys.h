@@ -73,6 +73,10 @@ class Keys {
   // In order. `use(batch, source)`: source is null for literals; false ends it. `block_done` after each block.
   using Use = std::function<bool(const Batch&, const Source*)>;
   void for_each(Progress& progress, const Use& use, const std::function<void()>& block_done = {});
+  // In order, with a second key of each record: `values` says how it is made. `line` is the number of the first record
+  // of the batch, from 1. Without literals.  REQUIRES: both have Missing::fail
+  using UsePair = std::function<void(const Batch& keys, const Batch& values, const Source&, std::uint64_t line)>;
+  void for_each_pair(Progress& progress, const KeyOptions& values, const UsePair& use);
   // In any order, from up to `threads` threads; returns how many there were.  REQUIRES: all_mapped()
   unsigned for_each_parallel(unsigned threads, Progress& progress,
                              const std::function<void(unsigned thread, const Batch&)>& use);

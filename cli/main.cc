@@ -130,6 +130,12 @@ constexpr Examples kAllocate = {
     "perhaps allocate --keys 1e9 --budget 1G --ribbon 1 --plot levels.svg",
 };
 
+constexpr Examples kMap = {
+    "perhaps map build -o codes.perhaps codes.tsv --key 1 --value 2",
+    "perhaps map get codes.perhaps -e hello",
+    "perhaps map build -o words.perhaps words.tsv --key 1 --value 2 --text --check 8",
+    "cut -f 1 words.tsv | perhaps map get words.perhaps",
+};
 constexpr Examples kRoute = {
     "perhaps route --build sets.perhaps old=keys.txt new=more.txt",
     "perhaps route sets.perhaps new.txt",
@@ -242,6 +248,14 @@ constexpr Command kCommands[] = {
      "chosen so that both together cost least. With --keys there need be no keys yet. Exit code: 1 if no family can do "
      "all of it, 2 on an error.",
      kAdvise, &advise_command, kJsonAdvise},
+    {"map", "a value for each key, without storing the keys",
+     "map build makes a file that gives every key of its input the value beside it: a number of up to 64 bits or, with "
+     "--text, one of a few words. A key is stored in as many bits as its value has. map get FILE prints the keys that "
+     "it finds, each with a tab and its value. Every key of the input is found and has its value. Any other key gets "
+     "some value, unless the map was built with --check B: then it is found once in 2^B times only. A key that is "
+     "given twice with one value counts once; with two values the build fails and names it. Exit code of get: 0 if any "
+     "key was found, 1 if none, 2 on an error.",
+     kMap, &map_command, kJsonMap},
     {"route", "which of many sets may have a key",
      "Prints each key, a tab, and the names of the sets that may have it, with commas between them: which server, "
      "shard or file to query; with --json one object per key. One index of all sets answers at once, so their number "

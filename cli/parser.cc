@@ -64,9 +64,9 @@ constexpr char kHexDigits[] = "0123456789abcdef";
 
 Parser::Parser(const KeyOptions& options) : options_(options) {
   if (options.as == KeysAs::json) {
-    for (const std::string& field : options.fields) paths_.push_back(json::path_of(field));
+    for (const std::string& field : own(options.fields)) paths_.push_back(json::path_of(field));
   } else if (options.as != KeysAs::csv || !options.header) {
-    for (const std::string& field : options.fields)
+    for (const std::string& field : own(options.fields))
       columns_.push_back(static_cast<std::uint32_t>(parse_u64(field).value_or(0)));
   }
   if (options.hash != KeyHash::none) hasher_.emplace(options.hash);
@@ -272,8 +272,8 @@ Bytes Parser::hashed(Bytes key) {
 
 void Parser::make_keys(const Source* source, std::size_t& count) {
   arena_.clear();
-  const std::vector<std::uint32_t>& columns =
-      source != nullptr && !source->columns().empty() ? source->columns() : columns_;
+  const std::vector<std::uint32_t> columns =
+      source != nullptr && !source->columns().empty() ? own(source->columns()) : columns_;
   const bool has_fields = source != nullptr && !options_.fields.empty();
   std::size_t kept = 0;
   for (std::size_t i = 0; i < count; ++i) {

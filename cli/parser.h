@@ -43,6 +43,12 @@ class Parser {
   };
   std::size_t split(const Source& source, Bytes& block);
   void make_keys(const Source* source, std::size_t& count);  // throws Bad
+  // Of all fields of a record, those that make the key.
+  template <class Fields>
+  Fields own(const Fields& all) const {
+    if (options_.part == Part::all || all.empty()) return all;
+    return options_.part == Part::key ? Fields(all.begin(), all.end() - 1) : Fields(all.end() - 1, all.end());
+  }
   bool fields_of(Bytes record, const std::vector<std::uint32_t>& columns, Bytes& key);
   bool json_fields_of(std::size_t i, Bytes& key);
   std::string lack(std::size_t i, const std::vector<std::uint32_t>& columns) const;

@@ -55,6 +55,9 @@ class Target {
       if (options.filter.empty()) fail("filter is required (see perhaps query --help)");
       file_.emplace(options.filter, options.open, options.format);
       if (options.seek && file_->opened.seek == nullptr) fail("{}: has no prefix filter (--seek)", options.filter);
+      if (file_->own && (file_->own->header().kind == Kind::map || file_->own->header().kind == Kind::coded)) {
+        fail("{}: a map, not a filter: perhaps map get {} looks keys up", options.filter, options.filter);
+      }
       filter_ = options.seek ? file_->opened.seek.get() : &file_->filter();
       options.keys.adopt(recipe_of(file_->record(), options.filter), options.filter);
       as_ = options.keys.as;

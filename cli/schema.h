@@ -313,6 +313,26 @@ inline constexpr Fields kAdviseFields = {
 };
 inline constexpr Shapes kJsonAdvise = {{"", JsonShape::object, kAdviseFields}};
 
+inline constexpr Fields kMapGetFields = {
+    {"key", "string", ""},
+    {"found", "boolean", "false: certainly not in the map"},
+    {"value", "integer or null", "null if the key was not found"},
+    {"text", "string?", "the word that the value stands for, with --text"},
+};
+inline constexpr Fields kMapBuildFields = {
+    {"file", "string", ""},
+    {"family", "string", "map or coded"},
+    {"hash", "string", ""},
+    {"keys", "integer", "records read"},
+    {"bytes", "integer", ""},
+    {"bits_per_key", "number or null", ""},
+    {"value_bits", "integer", ""},
+    {"check_bits", "integer", ""},
+    {"texts", "integer", "different words, with --text"},
+};
+inline constexpr Shapes kJsonMap = {{"get", JsonShape::lines, kMapGetFields},
+                                    {"build", JsonShape::object, kMapBuildFields}};
+
 inline constexpr Fields kRouteFields = {
     {"record", "string", ""},
     {"sets", "array", "strings: the names of the sets that may have it"},

@@ -201,13 +201,22 @@ TEST(RibbonMap, TwoValuesForOneKeyAreAnErrorThatNamesIt) {
   }
 }
 
+TEST(RibbonMap, TakesAsManyBitsAsTheLargestValueNeeds) {
+  const Typed digests = digests_from(1, 3);
+  for (const auto& [values, bits] :
+       {std::pair<Words, std::uint32_t>{{0, 0, 0}, 1}, {{0, 5, 2}, 3}, {{UINT64_MAX, 1, 2}, 64}}) {
+    const RibbonMap map = built(digests, values, {.value_bits = 0, .check_bits = 4});
+    EXPECT_EQ(map.shape().value_bits(), bits);
+    expect_all(map, digests, values);
+  }
+}
+
 TEST(RibbonMap, RefusesWhatItCannotHold) {
   const Typed digests = digests_from(1, 3);
   const auto error_of = [&](const Words& values, const MapRequest& request) {
     const auto map = RibbonMap::build(std::span<const Digest<Hash>>(digests), values, request);
     return map ? std::string() : map.error().detail;
   };
-  EXPECT_EQ(error_of({1, 2, 3}, {.value_bits = 0}), "map: 0 value bits, not 1 to 64");
   EXPECT_EQ(error_of({1, 2, 3}, {.value_bits = 65}), "map: 65 value bits, not 1 to 64");
   EXPECT_EQ(error_of({1, 2, 3}, {.value_bits = 2, .check_bits = 33}), "map: 33 check bits, not 0 to 32");
   EXPECT_EQ(error_of({1, 2, 4}, {.value_bits = 2}), "map: the value 4 is above 3");

@@ -38,8 +38,10 @@ namespace perhaps {
 enum class Kind : std::uint32_t {
   sets = 11,   // many classic filters in one file (engine/set_index.h)
   dense = 12,  // a few keys in a block of an engine (engine/packed.h); never in a file
+  map = 14,    // not a filter: it answers with a value (ribbon_map.h)
   exact = 15,  // in or out, without an error in a known universe (exact.h)
   range = 16,  // answers intervals of keys (range.h)
+  coded = 17,  // a map of skewed values (coded_map.h)
 #define PERHAPS_FAMILY(name, number, Type, summary) name = number,
   PERHAPS_FAMILIES(PERHAPS_FAMILY)
 #undef PERHAPS_FAMILY
@@ -61,6 +63,10 @@ constexpr std::string_view name_of(Kind kind) noexcept {
       return "exact";
     case Kind::range:
       return "range";
+    case Kind::map:
+      return "map";
+    case Kind::coded:
+      return "coded";
   }
   return "unknown";
 }

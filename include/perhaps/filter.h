@@ -18,6 +18,7 @@
 //      +- FlatFilter       is one run of bytes and a shape
 //      +- MutableFilter    takes keys one at a time
 //         +- ErasableFilter     forgets keys again
+//   +- ValueMap      answers a key with its value
 //   +- ExactSet      answers a key of a known universe with *in* or *out*, and is always right
 //
 // A structure with another kind of answer is not a Filter but a concept of its own on top of Probed, so that nothing
@@ -27,6 +28,7 @@
 #pragma once
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -132,6 +134,18 @@ concept Ranged = requires(const F f, Interval range, std::span<const Interval> r
   // Bit i % 64 of answers[i / 64] belongs to ranges[i]; the unused bits of the last word become 0.
   // REQUIRES: answers.size() * kBatch >= ranges.size()
   { f.may_contain_any(ranges, answers) }
+  noexcept;
+};
+
+// Answers with the value that a key was given, or, for a key that was given none, with any value or nothing.
+template <class M>
+concept ValueMap = Probed<M> &&
+    requires(const M m, Digest<typename M::hasher_type> d, std::span<const Digest<typename M::hasher_type>> digests,
+             std::span<std::uint64_t> values, std::span<std::uint64_t> found) {
+  { m.find(d) }
+  noexcept->std::same_as<std::optional<std::uint64_t>>;
+  // A column: values[i], and bit i % 64 of found[i / 64], belong to digests[i].
+  { m.find(digests, values, found) }
   noexcept;
 };
 

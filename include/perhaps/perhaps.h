@@ -29,5 +29,6 @@
 #include "perhaps/quotient.h"
 #include "perhaps/range.h"
 #include "perhaps/ribbon.h"
+#include "perhaps/ribbon_map.h"
 #include "perhaps/scalable_bloom.h"
 #include "perhaps/window.h"

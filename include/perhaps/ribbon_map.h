@@ -44,7 +44,7 @@ namespace perhaps {
 
 // What a map is to hold: values below 2^value_bits, and how often an absent key may be found all the same.
 struct MapRequest {
-  std::uint32_t value_bits = 8;  // 1 to 64
+  std::uint32_t value_bits = 8;  // 1 to 64; 0: as many as the largest value needs
   std::uint32_t check_bits = 0;  // 0 to 32: an absent key is found at a rate of 2^-check_bits
 };
 
@@ -82,6 +82,8 @@ struct RibbonMapLayout {
   using Shape = RibbonMapShape;
   using word = std::uint64_t;
   static constexpr std::string_view family = "map";
+  // The number in a file.
+  static constexpr Kind kind = Kind::map;
 
   // False: the key is absent.  REQUIRES: shape.valid(), and check() of the table
   PERHAPS_API static bool find(const Shape& shape, const std::byte* table, std::uint64_t h,

@@ -5,6 +5,7 @@
 
 #include "any/builder.h"
 #include "any/exact.h"
+#include "any/map_file.h"
 #include "any/ranges.h"
 #include "any/request.h"
 #include "any/scalable.h"
@@ -91,6 +92,7 @@ std::unique_ptr<AnyFilter> File::any() const& {
     return std::make_unique<AnyExact>(*exact_view(header_, hasher_), header_.record);
   }
   if (header_.kind == Kind::range) return std::make_unique<AnyRanges>(*range_in(header_), header_.record);
+  if (is_map(header_.kind)) return std::make_unique<MapAsFilter>(map_of(header_, hasher_), header_.record);
   std::unique_ptr<AnyFilter> filter;
   if (header_.kind == Kind::scalable) {
     for_each_link_layout([&]<class L>() {

@@ -49,7 +49,7 @@ const Family* find_family(Kind kind) noexcept {
 }
 
 std::optional<Kind> kind_named(std::string_view name) noexcept {
-  for (const Kind other : {Kind::sets, Kind::dense, Kind::exact, Kind::range}) {
+  for (const Kind other : {Kind::sets, Kind::dense, Kind::map, Kind::coded, Kind::exact, Kind::range}) {
     if (name == name_of(other)) return other;
   }
   for (const Family& family : kFamilies) {

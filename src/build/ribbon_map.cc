@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdio>
 #include <deque>
 
@@ -38,6 +39,7 @@ class MapFamily {
                                 std::to_string(a) + " and " + std::to_string(b)};
   }
 
+  void fix_value_bits(std::uint32_t bits) noexcept { request_.value_bits = bits; }
   unsigned fix_shape(std::uint64_t keys) {
     shape_ = detail::ribbon_of(keys, request_.value_bits + request_.check_bits);
     shape_.drop_fronts();
@@ -116,9 +118,7 @@ std::optional<Error> refusal(const MapRequest& request) {
   const auto outside = [](const char* what, std::uint32_t value) {
     return Error{Errc::bad_parameter, std::string(RibbonMapLayout::family) + ": " + std::to_string(value) + " " + what};
   };
-  if (request.value_bits < 1 || request.value_bits > RibbonMapShape::kMaxValueBits) {
-    return outside("value bits, not 1 to 64", request.value_bits);
-  }
+  if (request.value_bits > RibbonMapShape::kMaxValueBits) return outside("value bits, not 1 to 64", request.value_bits);
   if (request.check_bits > RibbonMapShape::kMaxCheckBits) return outside("check bits, not 0 to 32", request.check_bits);
   return std::nullopt;
 }
@@ -128,7 +128,8 @@ std::optional<Error> refusal(const MapRequest& request) {
 class detail::MapPipeline::Lane {
  public:
   EntryPipeline::Lane& entries;
-  std::uint64_t largest;  // value
+  std::uint64_t largest;       // value that is allowed
+  std::uint64_t all_bits = 0;  // of the values, ORed
 };
 
 namespace {
@@ -143,13 +144,19 @@ class MapPipelineOf final : public detail::MapPipeline {
   Lane& add_lane() override {
     EntryPipeline::Lane& lane = pipeline_.add_lane();
     const std::lock_guard lock(lanes_mutex_);
-    return lanes_.emplace_back(Lane{lane, RibbonMapLayout::largest(request_.value_bits)});
+    const std::uint32_t bits = request_.value_bits == 0 ? RibbonMapShape::kMaxValueBits : request_.value_bits;
+    return lanes_.emplace_back(Lane{lane, RibbonMapLayout::largest(bits)});
   }
   void share_out(std::uint64_t count, const std::function<void(Lane&, std::uint64_t, std::uint64_t)>& work) override {
     pipeline_.share_out(
         count, [this]() -> Lane& { return add_lane(); }, work);
   }
   Result<Memory> finish(RibbonMapShape* shape) override {
+    if (request_.value_bits == 0) {
+      std::uint64_t all = 1;
+      for (const Lane& lane : lanes_) all |= lane.all_bits;
+      family_.fix_value_bits(static_cast<std::uint32_t>(std::bit_width(all)));
+    }
     auto table = pipeline_.finish(family_);
     if (!table) return table;
     if (!family_.solved()) return Error{Errc::unsupported, "map: no solution for these digests; they are not spread"};
@@ -185,6 +192,7 @@ bool detail::MapPipeline::add(Lane& lane, const std::uint64_t* words, const std:
                                                              " is above " + std::to_string(lane.largest)});
         return false;
       }
+      lane.all_bits |= values[from + i];
       entries[i] = {words[from + i], values[from + i]};
     }
     stored = EntryPipeline::add(lane.entries, {entries.data(), some});

@@ -11,6 +11,7 @@
 
 #include "any/exact.h"
 #include "any/family.h"
+#include "any/map_file.h"
 #include "any/scalable.h"
 #include "file/container_header.h"
 #include "file/temp_file.h"
@@ -74,6 +75,7 @@ Result<void> check_kind(const Header& header) {
     const auto filter = range_in(header);
     return filter ? Result<void>() : filter.error();
   }
+  if (is_map(header.kind)) return check_map(header);
   Result<void> result = Error{Errc::unsupported, "unknown kind of filter " + number(std::uint32_t(header.kind))};
   for_each_layout([&]<class L>() {
     if (L::kind == header.kind) result = check_flat<L>(header);

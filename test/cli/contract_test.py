@@ -127,6 +127,7 @@ class Schema(Case):
         ("", "advise keys --needs delete --wrong-price 1 --memory-price 1 --lookups 1"),
         ("--build, --add or --remove", "route --build sets old=keys new=absent"), ("", "route sets keys"),
         ("--build, --add or --remove", "route --remove sets old"),
+        ("build", "map build -o codes table --key 1 --value 2"), ("get", "map get codes -e 7 -e 8"),
         ("", "allocate --keys 1e9 --budget 1G"), ("", "bench --keys 10k"), ("hash", "bench hash --keys 10k"),
     ]
     ELSEWHERE = {"push", "pull"}  # with a server: test/redis/copy_test.py
@@ -137,6 +138,7 @@ class Schema(Case):
         self.write("less", lines(b"%d" % (3 * i) for i in range(299)))
         self.write("absent", lines(b"a%d" % i for i in range(100)))
         self.write("empty", b"")
+        self.write("table", lines(b"%d\t%d" % (i, i % 5) for i in range(100)))
         self.write("documents", b'{"text": "one two three four"}\n' * 2)
         self.ok("build", "--format", "fuse8", "-o", "fuse8", "keys")
         self.ok("build", "--max-bytes", "64Ki", "-o", "even", "keys")
@@ -167,7 +169,7 @@ class Schema(Case):
     def test_exit_status_one_is_documented(self):
         status = self.text("man").split(".SH EXIT STATUS")[1].split(".SH")[0]
         one = status.split(".B 1\n")[1].split(".B 2\n")[0]
-        for command in ["query", "route", "advise", "verify", "sst"]:
+        for command in ["query", "route", "map", "advise", "verify", "sst"]:
             self.assertRegex(one, r"\.BR %s :\n" % command)
 
 

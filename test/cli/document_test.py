@@ -60,7 +60,7 @@ class Documents(Case):
 
     COMMANDS = [
         "build", "query", "add", "remove", "info", "explain", "exact", "convert", "formats", "merge", "fold", "dedup",
-        "verify", "size", "advise", "route", "allocate", "push", "pull", "bench"]
+        "verify", "size", "advise", "map", "route", "allocate", "push", "pull", "bench"]
 
     def options(self):
         for command in self.COMMANDS:
@@ -141,6 +141,8 @@ class Examples(Case):
         keys = lines([b"hello"] + [b"key %d" % i for i in range(2000)])
         for name, data in [("keys.txt", keys), ("more.txt", b"more\n"), ("new.txt", b"hello\nstranger 9\n"),
                            ("absent.txt", lines(b"absent %d" % i for i in range(1000))), ("people.csv", people),
+                           ("codes.tsv", lines(b"%s\t%d" % (k, i) for i, k in enumerate(keys.splitlines()))),
+                           ("words.tsv", b"hello\tred\nworld\tblue\n"),
                            ("table.csv", b"id,mail\n1,a@example.org\n"),
                            ("keys.gz", gzip.compress(keys))]:
             self.write(name, data)
