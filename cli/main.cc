@@ -89,15 +89,12 @@ constexpr Examples kExplain = {
     "perhaps explain --json seen.perhaps -e hello -e world",
 };
 constexpr Examples kExact = {
-    "perhaps exact build -o known.perhaps --members keys.txt --universe keys.txt --universe absent.txt",
-    "perhaps query known.perhaps keys.txt > members.txt",
-    "perhaps verify known.perhaps --members keys.txt --universe keys.txt --universe absent.txt",
-    "perhaps exact build -o next.perhaps --members keys.txt --members more.txt --universe absent.txt",
-    "perhaps exact diff known.perhaps next.perhaps -o update.perhaps --universe keys.txt --universe more.txt "
-    "--universe absent.txt",
-    "perhaps exact apply known.perhaps update.perhaps -o updated.perhaps",
-    "perhaps exact build -o mail.exact --field 1,2 --delimiter , --partition 1 --members people.csv --universe "
-    "people.csv",
+    "perhaps exact build -o e1 --members keys.txt --universe absent.txt",
+    "perhaps query e1 keys.txt > members.txt",
+    "perhaps verify e1 --members keys.txt --universe absent.txt",
+    "perhaps exact build -o e2 --members keys.txt --universe absent.txt --note 2",
+    "perhaps exact diff e1 e2 --universe keys.txt --universe absent.txt -o d",
+    "perhaps exact apply e1 d -o e3",
 };
 constexpr Examples kConvert = {
     "perhaps build --format fuse8 -o keys.fuse8 keys.txt",
