@@ -130,8 +130,8 @@ constexpr Examples kAllocate = {
 constexpr Examples kMap = {
     "perhaps map build -o codes.perhaps codes.tsv --key 1 --value 2",
     "perhaps map get codes.perhaps -e hello",
-    "perhaps map build -o words.perhaps words.tsv --key 1 --value 2 --text --check 8",
-    "cut -f 1 words.tsv | perhaps map get words.perhaps",
+    "perhaps map build -o words.map words.tsv --key 1 --value 2 --text --check 8",
+    "cut -f 1 words.tsv | perhaps map get words.map",
 };
 constexpr Examples kRoute = {
     "perhaps route --build sets.perhaps old=keys.txt new=more.txt",

@@ -1,8 +1,9 @@
 // Feature id -> code: the vocabulary of a model, without its words.
 //
-// A model that was trained on text knows some of its features by a small code: here the 12 bits of a cluster, for 200,000
-// words. A hash table of them keeps every word; the map keeps 12 bits and 2^-10 of doubt per word. A word that the model
-// has never seen is found to be unknown 1023 times in 1024, and otherwise gets some code, as a hashed feature would.
+// A model that was trained on text knows some of its features by a small code: here the 12 bits of a cluster, for
+// 200,000 words. A hash table of them keeps every word; the map keeps 12 bits and 2^-10 of doubt per word. A word that
+// the model has never seen is found to be unknown 1023 times in 1024, and otherwise gets some code, as a hashed feature
+// would.
 #include <cstdio>
 #include <string>
 #include <unordered_map>

@@ -1,9 +1,9 @@
 // Which table has this key? A map in front of the 16 tables of an LSM tree, beside one filter per table.
 //
-// One filter per table answers *perhaps* or *no*, so a read asks all of them, and reads every table that says *perhaps*.
-// A map from each key to the number of its table is asked once, and names one table: a present key is read once, always,
-// and an absent one at the rate of the map's check bits. At equal memory both waste as few reads on absent keys. (A map
-// is built once: tables that are compacted need a new one, as their filters do.)
+// One filter per table answers *perhaps* or *no*, so a read asks all of them, and reads every table that says
+// *perhaps*. A map from each key to the number of its table is asked once, and names one table: a present key is read
+// once, always, and an absent one at the rate of the map's check bits. At equal memory both waste as few reads on
+// absent keys. (A map is built once: tables that are compacted need a new one, as their filters do.)
 #include <cstdio>
 #include <vector>
 
@@ -91,8 +91,8 @@ int main() {
   print("one map", map->byte_size(), with_map);
   print("a filter for each table", filter_bytes, with_filters);
 
-  // Its claims: no key is lost, one read for each present key, absent ones within 5 sigma of the rate (n = 2e5, p = 1/256:
-  // 781 +- 140), no more memory than the filters and a twelfth of their probes.
+  // Its claims: no key is lost, one read for each present key, absent ones within 5 sigma of the rate (n = 2e5,
+  // p = 1/256: 781 +- 140), no more memory than the filters and a twelfth of their probes.
   const bool kept = with_map.lost == 0 && with_filters.lost == 0 && with_map.present == kKeys &&
                     with_map.absent < 781 + 140 && map->byte_size() < filter_bytes + filter_bytes / 50 &&
                     with_filters.probes > 10 * with_map.probes;

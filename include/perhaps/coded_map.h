@@ -5,20 +5,20 @@
 //
 // Two ways to spend fewer bits on frequent values, one behind the other:
 //
-//   peel     if one value v has more than two thirds of the keys: a ribbon filter of c columns of the *other* keys. What
-//            it denies has the value v. Of the keys with v it passes one in 2^c; a map of one bit, over those and over
-//            the others, says which they are. The others go on. With a share q of others this takes
+//   peel     if one value v has more than two thirds of the keys: a ribbon filter of c columns of the *other* keys.
+//            What it denies has the value v. Of the keys with v it passes one in 2^c; a map of one bit, over those and
+//            over the others, says which they are. The others go on. With a share q of others this takes
 //            q c + q + (1 - q) / 2^c bits per key; c is the number that makes it least.
 //   code     what is left gets a prefix-free code (Huffman), and bit i of the codes is a map of one bit over the keys
 //            whose code has more than i bits.
 //
 // Measured at 1e6 keys (coded_map_test), beside the entropy: values with P(k) = 2^-(k+1) take 1.024 of it, with
-// P(k) = 3/4 4^-k 1.107, 99:1 1.094. A code spends whole bits, and a peel at q = 1/4 has 1.078 of the entropy before any
-// ribbon: that is the worst case. By calculation, codes alone would take 1.23 for the second and 12 for the third, and a
-// filter whose passed keys are told apart by the code 1.12 for the second.
+// P(k) = 3/4 4^-k 1.107, 99:1 1.094. A code spends whole bits, and a peel at q = 1/4 has 1.078 of the entropy before
+// any ribbon: that is the worst case. By calculation, codes alone would take 1.23 for the second and 12 for the third,
+// and a filter whose passed keys are told apart by the code 1.12 for the second.
 //
-// The table: a head of numbers, each in groups of seven bits, the lowest first, with 128 added to all but the last; then
-// the tables of the parts, each from a multiple of 8 bytes on, with nothing between them.
+// The table: a head of numbers, each in groups of seven bits, the lowest first, with 128 added to all but the last;
+// then the tables of the parts, each from a multiple of 8 bytes on, with nothing between them.
 //
 //   | keys | check bits | peels | code lengths | symbols |
 //   | value, columns: of each peel | codes of length 1, 2, ..: how many | symbols: their values, by code |
@@ -27,8 +27,8 @@
 // Parts, in this order: with check bits a ribbon filter of all keys with as many columns; of each peel its filter
 // and its map; a map for each code length. Filters have the numbers of ribbon.h and maps those
 // of ribbon_map.h. Part j knows a key by the word m(h ^ (j + 1)) * kLayer[0] (ribbon.h), so that no two parts fail
-// together. Codes are canonical: ascending by length, and by the order of the symbols within a length. One symbol has the
-// empty code.
+// together. Codes are canonical: ascending by length, and by the order of the symbols within a length. One symbol has
+// the empty code.
 //
 // Building takes 16 bytes per key in memory besides the tables. Bytes depend on the set of keys and values alone.
 #pragma once

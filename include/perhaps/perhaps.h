@@ -2,9 +2,11 @@
 #pragma once
 #include "perhaps/algebra.h"
 #include "perhaps/any_filter.h"
+#include "perhaps/any_map.h"
 #include "perhaps/block_bloom.h"
 #include "perhaps/bloom.h"
 #include "perhaps/bulk.h"
+#include "perhaps/coded_map.h"
 #include "perhaps/counting_bloom.h"
 #include "perhaps/cuckoo.h"
 #include "perhaps/engine/allocate.h"

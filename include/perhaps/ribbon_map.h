@@ -12,14 +12,15 @@
 //   of a key    the lowest bits of its fingerprint  its value, lowest bit first
 //
 // Fronts, layers, the dense part and the way of a key through them are those of a ribbon filter with as many columns
-// and wide = 0, and so are the bytes of the table. A map of no keys finds nothing. A table that says `every` is refused:
-// a map cannot answer *perhaps*.
+// and wide = 0, and so are the bytes of the table. A map of no keys finds nothing. A table that says `every` is
+// refused: a map cannot answer *perhaps*.
 //
-// Space: 1.006 (value_bits + check_bits) bits per key at 1e6 keys and eight columns: 0.3 % of the slots are empty, and
+// Space: 1.005 (value_bits + check_bits) bits per key at 1e6 keys and eight columns: 0.3 % of the slots are empty, and
 // the codes take two bits for 128 keys, which is 0.2 % of eight columns and 1.6 % of one (1.02 bits per key).
 //
-// A key that is given twice with one value counts once. With two values there is no map, and the error names the digest:
-// conflict() has it. The bytes depend on nothing but the set of keys and values: not on threads, memory or order.
+// A key that is given twice with one value counts once. With two values there is no map, and the error names the
+// digest: conflict() has it. The bytes depend on nothing but the set of keys and values: not on threads, memory or
+// order.
 #pragma once
 #include <algorithm>
 #include <array>

@@ -141,9 +141,9 @@ class Builder {
     return true;
   }
 
-  // Lengths of a code, none above kMaxLength, for counts in the order of the values. Huffman's are the shortest, but the
-  // longest of them are of few keys and take a part each: they are also tried with counts that are more and more alike,
-  // and the lengths are taken with which all parts are smallest.
+  // Lengths of a code, none above kMaxLength, for counts in the order of the values. Huffman's are the shortest, but
+  // the longest of them are of few keys and take a part each: they are also tried with counts that are more and more
+  // alike, and the lengths are taken with which all parts are smallest.
   static std::vector<unsigned> lengths_of(const std::vector<std::uint64_t>& real_counts) {
     std::vector<std::uint64_t> counts = real_counts;
     std::vector<unsigned> lengths(counts.size(), 0);

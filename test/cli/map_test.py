@@ -13,8 +13,8 @@ from cli_test import Case, lines
 
 class Map(Case):
     """Every key of the input gets its value, from numbers and from words, in files of either kind; an absent key is
-    found at the rate of --check; a contradiction is named by key and line, and no file appears. Would notice: a value in
-    the wrong field, a word with another's number, a map that is taken for a filter, a file written after an error."""
+    found at the rate of --check; a contradiction is named by key and line, and no file appears. Would notice: a value
+    in the wrong field, a word with another's number, a map taken for a filter, a file written after an error."""
 
     KEYS = 3000
 
