@@ -70,7 +70,7 @@ std::string printable(std::string_view text) {
 std::string headroom_of(const Description& d) {
   const auto kind = kind_named(d.family);
   const Family* const family = kind ? find_family(*kind) : nullptr;
-  const bool built_once = kind == Kind::range || kind == Kind::map || kind == Kind::coded;
+  const bool built_once = kind == Kind::exact || kind == Kind::range || kind == Kind::map || kind == Kind::coded;
   if (built_once || (family != nullptr && !family->inserts)) return "none: built once, and for good";
   if (family != nullptr && !family->takes_any_size) return "it grows";
   if (family != nullptr && family->forgets) return "it forgets the oldest keys";

@@ -135,7 +135,7 @@ TEST_P(AnyMapKinds, DamageIsRefusedOrHarmless) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, AnyMapKinds, testing::Values(Kind::map, Kind::coded),
-                         [](const auto& info) { return std::string(name_of(info.param)); });
+                         [](const auto& test) { return std::string(name_of(test.param)); });
 
 TEST(AnyMap, TypedViewOfAFile) {
   const std::string path = path_of("typed");
