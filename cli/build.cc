@@ -101,17 +101,6 @@ void report(const BuildArgs& options, const Keys& keys, const Built& built, cons
                           rate_text(count / std::max(seconds, 1e-9)), built.threads, built.threads == 1 ? "" : "s"));
 }
 
-void check_not_an_input(const BuildArgs& options) {
-  struct stat output {};
-  if (::stat(options.output.c_str(), &output) != 0) return;
-  for (const std::string& path : options.keys.files) {
-    struct stat input {};
-    const int status = path == "-" ? ::fstat(STDIN_FILENO, &input) : ::stat(path.c_str(), &input);
-    if (status == 0 && input.st_dev == output.st_dev && input.st_ino == output.st_ino)
-      fail("{}: holds the keys and would be overwritten (-o {})", path, options.output);
-  }
-}
-
 // The general options that were given, for formats that have their own names for them.
 std::vector<Wish> wishes_of(const BuildArgs& options, const CLI::App& app) {
   using Means = format::Param::Means;
@@ -167,7 +156,7 @@ int run_range(BuildArgs& options, std::chrono::steady_clock::time_point begin) {
   if (options.code_bits > 64) fail("--code-bits {}: must be a number from 1 to 64", options.code_bits);
   const AnyHasher hasher = hasher_of(options);
   read_stdin_if_none(options.keys);
-  check_not_an_input(options);
+  check_not_an_input(options.output, options.keys.files);
   Keys keys(options.keys);
   Built built;
   const Description d = build_range(options, keys, std::get<Hash>(hasher).seed(), built);
@@ -186,7 +175,7 @@ int run(BuildArgs& options, const std::vector<Wish>& wishes) {
   }
   if (!options.format.format.empty()) {
     read_stdin_if_none(options.keys);
-    check_not_an_input(options);
+    check_not_an_input(options.output, options.keys.files);
     return build_format(
         {options.format, wishes, options.keys, options.output, options.shards, options.allow_empty, options.json});
   }
@@ -208,7 +197,7 @@ int run(BuildArgs& options, const std::vector<Wish>& wishes) {
   if (options.arity != 0 && !options.about->takes_arity) fail("--arity: a {} filter has none", options.family);
   const AnyHasher hasher = hasher_of(options);
   read_stdin_if_none(options.keys);
-  check_not_an_input(options);
+  check_not_an_input(options.output, options.keys.files);
   Keys keys(options.keys);
   const bool size_is_known = options.keys_expected != 0 || options.sizing.max_bytes != 0;
   if (options.keys.shard.count != 0) {

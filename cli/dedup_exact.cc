@@ -105,7 +105,11 @@ class Lines {
   }
   // Of a key: in the last source, or in the temporary file, to which it is added.
   std::uint64_t keep(Bytes key) {
-    if (in_place_) return texts_.back().first + static_cast<std::uint64_t>(key.data() - texts_.back().bytes.data());
+    if (in_place_) {
+      // Of a key behind its length, where the length is: the key may be empty, and end with the file.
+      const std::byte* const from = key.data() - (as_ == KeysAs::len32 ? 4 : 0);
+      return texts_.back().first + static_cast<std::uint64_t>(from - texts_.back().bytes.data());
+    }
     const std::uint64_t position = spill_.add(key);
     while (texts_.size() < spill_.pieces().size()) texts_.push_back({end(), spill_.pieces()[texts_.size()]});
     return position;
@@ -114,9 +118,8 @@ class Lines {
   Bytes at(std::uint64_t position) const noexcept {
     const Bytes rest = rest_at(position);
     const std::byte* const from = rest.data();
-    if (!in_place_) return rest.subspan(4, load_little_endian<std::uint32_t>(from));
+    if (!in_place_ || as_ == KeysAs::len32) return rest.subspan(4, load_little_endian<std::uint32_t>(from));
     if (as_ == KeysAs::u64) return rest.first(8);
-    if (as_ == KeysAs::len32) return rest.first(load_little_endian<std::uint32_t>(from - 4));
     const auto* const to =
         static_cast<const std::byte*>(std::memchr(from, std::to_integer<int>(separator_of(as_)), rest.size()));
     return to == nullptr ? rest : Bytes(from, to);
@@ -193,10 +196,15 @@ class LineSet {
   std::uint64_t position(std::size_t slot) const noexcept {
     return (load(slot) & ((std::uint64_t{1} << position_bits_) - 1)) - 1;
   }
-  // REQUIRES: it is empty
-  void put(std::size_t slot, std::uint64_t digest, std::uint64_t position) {
+  // REQUIRES: it is empty, and there is room
+  void put(std::size_t slot, std::uint64_t digest, std::uint64_t position) noexcept {
     store(slot, tag(digest) | (position + 1));
-    if (++used_ > limit_) grow();
+    ++used_;
+  }
+  // For so many more lines. To grow changes which slot a lookup finds first: not while suspicions wait.
+  bool has_room(std::uint64_t lines) const noexcept { return used_ + lines <= limit_; }
+  void make_room(std::uint64_t lines) {
+    while (!has_room(lines)) grow();
   }
 
  private:
@@ -261,10 +269,14 @@ class Chunk {
   static constexpr std::size_t kLines = std::size_t{1} << kLineBits;
 
   Chunk(Lines& lines, LineSet& set, const Hash& hash) : lines_(lines), set_(set), hash_(hash) {}
-  bool is_full() const noexcept { return keys_.size() + Parser::kColumn > kLines || !lines_.in_place(); }
+  bool is_full() const noexcept {
+    return keys_.size() + Parser::kColumn > kLines || !lines_.in_place() || !set_.has_room(Parser::kColumn);
+  }
   bool is_empty() const noexcept { return keys_.empty(); }
 
+  // REQUIRES: it is not full
   void add(const Batch& batch) {
+    if (is_empty()) set_.make_room(Parser::kColumn);
     const std::size_t size = batch.keys.size();
     digest_keys(hash_, KeysAs::lines, batch.keys, digests_);
     for (std::size_t i = 0; i < size; ++i) set_.prefetch(digests_[i]);
@@ -341,6 +353,7 @@ class Chunk {
   }
   // False: an equal line is in the set.
   bool insert(Bytes key) {
+    set_.make_room(1);
     const std::uint64_t digest = hash_(key).value;
     std::size_t slot = set_.find(digest);
     for (; set_.holds(slot); slot = set_.find_next(slot, digest)) {

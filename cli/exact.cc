@@ -175,11 +175,8 @@ int build(Options& options) {
   if (!options.files.empty()) fail("{}: build takes --members and --universe", options.files[0]);
   if (options.members.empty() || options.universe.empty()) fail("build needs --members and --universe");
   check_output(options.output);
-  for (const auto* list : {&options.members, &options.universe}) {
-    for (const std::string& file : *list) {
-      if (file == options.output) fail("{}: holds the keys and would be overwritten (-o {})", file, options.output);
-    }
-  }
+  check_not_an_input(options.output, options.members);
+  check_not_an_input(options.output, options.universe);
   check_stdin_once(options.members, std::count(options.universe.begin(), options.universe.end(), "-"));
   check_key_format(options.keys);
   std::visit([&](const auto& hasher) { build_with(options, hasher); }, hasher_of(options));
@@ -205,6 +202,15 @@ std::string fingerprint_of(const File& file) {
   for (const std::uint64_t number : file.header().params) sum = digest_of(Hash(sum), number).value;
   for (const auto& section : file.header().sections) sum = digest_of(Hash(sum), section.bytes).value;
   return fmt::format("{:016x}", sum);
+}
+
+// Keys of both must be asked for in one way.
+void check_recipes(const Options& options, const File& a, const File& b) {
+  const auto ours = recipe_of(a.header().record, options.files[0]);
+  const auto theirs = recipe_of(b.header().record, options.files[1]);
+  if (!ours || !theirs || ours->same_key(*theirs)) return;
+  fail("{} and {}: their keys were made by the recipes '{}' and '{}'", options.files[0], options.files[1], ours->text(),
+       theirs->text());
 }
 
 struct Change {
@@ -280,6 +286,8 @@ int diff(Options& options) {
   check_output(options.output);
   const File old_file = open_exact(options.files[0], options);
   const File new_file = open_exact(options.files[1], options);
+  check_recipes(options, old_file, new_file);
+  check_not_an_input(options.output, options.universe);
   options.keys.adopt(recipe_of(new_file.header().record, options.files[1]), options.files[1]);
   check_key_format(options.keys);
   return std::visit([&]<class H>(const H&) { return diff_with<H>(options, old_file, new_file); }, new_file.hasher());
@@ -313,6 +321,7 @@ int apply(Options& options) {
   if (*wanted != fingerprint_of(old_file)) {
     fail("{}: is an update of another set than {}", options.files[1], options.files[0]);
   }
+  check_recipes(options, old_file, update_file);
   return std::visit([&]<class H>(const H&) { return apply_with<H>(options, old_file, update_file); },
                     old_file.hasher());
 }

@@ -82,6 +82,7 @@ int verify_exact(const AnyFilter& filter, const std::string& name, const KeyOpti
     if (!member && in) in_of_others.add(text_of(key, keys.as));
   });
   const std::uint64_t errors = out_of_members.count + in_of_others.count;
+  if (universe_read == 0) fail("no keys came from --universe: nothing was proved");
   Out out;
   if (json) {
     Json object;

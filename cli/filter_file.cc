@@ -70,6 +70,17 @@ void check_replaceable(const std::string& path) {
     fail("{}: cannot be written to: {}", path, std::strerror(errno));
 }
 
+void check_not_an_input(const std::string& output, const std::vector<std::string>& files) {
+  struct stat written {};
+  if (::stat(output.c_str(), &written) != 0) return;
+  for (const std::string& path : files) {
+    struct stat input {};
+    const int status = path == "-" ? ::fstat(STDIN_FILENO, &input) : ::stat(path.c_str(), &input);
+    if (status == 0 && input.st_dev == written.st_dev && input.st_ino == written.st_ino)
+      fail("{}: holds the keys and would be overwritten (-o {})", path, output);
+  }
+}
+
 Changing::Changing(const std::string& path, const Keyed& keyed, bool erases) : lock(replaceable(path)) {
   const Opened opened = open_filter(path, {.keyed = keyed});
   const Kind kind = opened.file.header().kind;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "lock.h"
 #include "options.h"
@@ -31,6 +32,8 @@ std::unique_ptr<AnyMutable> load_filter(const File& file);
 void check_output(const std::string& path);
 // The same for a file that is there and will be replaced: it must be writable, though only its folder is written to.
 void check_replaceable(const std::string& path);
+// Throws Failure if one of the files, - for standard input, is the file that would be written.
+void check_not_an_input(const std::string& output, const std::vector<std::string>& files);
 // A filter file that add and remove change: locked from here to the end, loaded, and not yet replaced.
 struct Changing {
   // `erases`: a family that cannot forget is refused before anything else.

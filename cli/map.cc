@@ -34,6 +34,7 @@ struct Options {
   std::uint64_t memory = 0;
   std::uint32_t threads = 1;
   bool text = false;
+  bool allow_empty = false;
   bool coded = false;
   bool json = false;
   std::string note;
@@ -167,6 +168,8 @@ int build_with(Options& options, const H& hasher) {
       records += count;
     });
   }
+  if (records == 0 && !options.allow_empty)
+    fail("no keys came from {}, and a map of none finds nothing (--allow-empty makes one)", keys.names());
   Recipe recipe = options.keys;
   if (!recipe.fields.empty()) recipe.fields.pop_back();
   const Record record{.keys = records, .capacity = 0, .about = about_new(recipe, options.note)};
@@ -209,6 +212,7 @@ int build(Options& options) {
   options.keys.fields = {options.key_field, options.value_field};
   options.keys.choice.records = true;
   read_stdin_if_none(options.keys);
+  check_not_an_input(options.output, options.keys.files);
   if (const auto secret = options.open.keyed.read()) return build_with(options, *secret);
   return build_with(options, Hash());
 }
@@ -220,6 +224,7 @@ int get(Options& options) {
                                     {options.check_bits != 0, "--check"},
                                     {options.text, "--text"},
                                     {options.coded, "--coded"},
+                                    {options.allow_empty, "--allow-empty"},
                                     {!options.note.empty(), "--note"},
                                     {options.memory != 0, "--memory"}}) {
     if (given) fail("{}: an option of map build", name);
@@ -304,6 +309,7 @@ Command::Run map_command(CLI::App& app) {
             "build: keep at most BYTES of digests and values in memory, the others in a temporary file (TMPDIR); "
             "default: 16 bytes per key, all in memory");
   declare_threads(app, options->threads);
+  app.add_flag("--allow-empty", options->allow_empty, "build: a map of no keys, too, instead of an error");
   declare_note(app, options->note);
   declare_json(app, options->json);
   declare_open(app, options->open);

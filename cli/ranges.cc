@@ -205,12 +205,20 @@ class Ranges {
 
 }  // namespace
 
+void check_coding(const RangeView& filter, const KeyOptions& options, const std::string& path) {
+  const bool integers = filter.coding() == RangeView::Coding::integers;
+  if (options.number() == integers) return;
+  fail("{}: its keys are {}, and those asked about are {} (--keys-as {})", path, integers ? "numbers" : "text",
+       integers ? "text" : "numbers", integers ? "u64" : "lines");
+}
+
 int query_ranges(const RangeQuestions& questions, const AnyFile& file, const std::string& path,
                  const KeyOptions& options) {
   if (!file.own || file.own->header().kind != Kind::range) {
     fail("{}: answers single keys only; build --filter range makes one that answers ranges (--range)", path);
   }
   const RangeView filter = take(range_in(*file.own));
+  check_coding(filter, options, path);
   Ranges ranges(questions, filter, options);
   Out out;
   std::vector<Asked> some;

@@ -50,6 +50,8 @@ struct RangeQuestions {
   bool json = false;
   std::uint64_t most = UINT64_MAX;
 };
+// Throws Failure unless the keys of the filter, numbers or text, are what the options read.
+void check_coding(const RangeView& filter, const KeyOptions& options, const std::string& path);
 // Returns the exit code.
 int query_ranges(const RangeQuestions& questions, const AnyFile& file, const std::string& path,
                  const KeyOptions& options);

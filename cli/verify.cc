@@ -177,6 +177,8 @@ Outcome measure(Options& options) {
                                                 : ask_all(file.filter(), absent, options.keys.as, "absent", nullptr);
   if (file.own && file.own->header().kind == Kind::range) {
     const RangeView filter = take(range_in(*file.own));
+    check_coding(filter, options.keys, options.filter);
+    if (!keys.all_mapped()) fail("{}: the keys of a range filter are read twice: name plain files", keys.names());
     RangeKeys numbers(options.keys);
     numbers.read(keys, "keys");
     outcome.bound = true;

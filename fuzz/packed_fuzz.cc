@@ -99,6 +99,7 @@ Input input_of(Bytes bytes) {
               .prefix = prefixes[byte(2) / 3 % 4],
               .keys = {},
               .damage = {}};
+  if (input.mode == FilterMode::per_block && !perhaps::can_pack_few(input.family)) input.family = perhaps::Kind::dense;
   bytes = bytes.subspan(4);
   const std::size_t damaged = std::min<std::size_t>(bytes.size(), 24);
   input.damage = bytes.last(damaged);

@@ -57,6 +57,8 @@ bool collect(const GrowingShape& shape, const std::byte* table, const Grid& to, 
   const std::uint32_t more = to.bucket_bits - grid.bucket_bits;
   const std::uint64_t from = first >> more;
   const Part part(grid, GrowingLayout::part_of(grid, table, from));
+  // More than the part has room for: the numbers of a table that contradicts itself would lead far.
+  const std::uint64_t most = to.all_blocks() * to.slots;
   for (std::uint64_t bucket = from; bucket <= (behind - 1) >> more; ++bucket) {
     const std::uint64_t q = bucket % kPartBuckets;
     if ((part.occupied(q / 64) >> q % 64 & 1) == 0) continue;
@@ -64,7 +66,7 @@ bool collect(const GrowingShape& shape, const std::byte* table, const Grid& to, 
     if (!run.found()) return false;
     for (std::uint64_t s = run.first; s <= run.last; ++s) {
       const std::uint64_t slot = part.slot(s);
-      if (slot == 0) return false;
+      if (slot == 0 || out.size() > most) return false;
       const std::uint32_t left = bits_left(grid, slot);
       const std::uint64_t prefix = bucket << left | slot >> (grid.width - left);
       if (left < more) {

@@ -161,15 +161,19 @@ RangeCode RangeView::code() const {
   return RangeCode(std::move(positions));
 }
 
+// Numbers have no code of text: any of them may be meant.
 std::optional<Interval> RangeView::codes_of(Bytes low, Bytes high) const noexcept {
+  if (coding_ != Coding::text) return Interval{0, UINT64_MAX};
   const auto at = [&](std::size_t i) { return position_at(i); };
   return codes_between(place_of(low, positions_, at).below, place_of(high, positions_, at).not_above);
 }
 std::optional<Interval> RangeView::codes_before(Bytes low, Bytes end) const noexcept {
+  if (coding_ != Coding::text) return Interval{0, UINT64_MAX};
   const auto at = [&](std::size_t i) { return position_at(i); };
   return codes_between(place_of(low, positions_, at).below, place_of(end, positions_, at).any_below);
 }
 std::optional<Interval> RangeView::codes_from(Bytes low) const noexcept {
+  if (coding_ != Coding::text) return Interval{0, UINT64_MAX};
   return codes_between(place_of(low, positions_, [&](std::size_t i) { return position_at(i); }).below,
                        static_cast<Wide>(std::uint64_t{1}) << 64);
 }
@@ -306,6 +310,8 @@ RangeFilter RangeFilter::from_numbers(std::vector<std::uint64_t>&& numbers, cons
   sort_and_unite(numbers, UINT64_MAX);
   RangeRequest counted = request;
   counted.keys = std::max<std::uint64_t>(request.keys, numbers.size());
+  if (code != nullptr && counted.max_bytes != 0)  // the code is stored, too
+    counted.max_bytes -= std::min(counted.max_bytes - 1, RangeHead::code_bytes(code->positions().size()));
   Parameters parameters{.universe = RangeShape::for_keys(counted).universe,
                         .seed = seed,
                         .coding = code == nullptr ? RangeView::Coding::integers : RangeView::Coding::text,

@@ -8,6 +8,8 @@
 
 #include <cmath>
 #include <map>
+#include <type_traits>
+#include <utility>
 
 #include "support/keys.h"
 #include "support/sanitized.h"
@@ -145,6 +147,22 @@ TEST(CodedMap, TwoValuesForOneKeyAreAnErrorThatNamesIt) {
 }
 
 // Bytes of the head destroyed one by one, and some of the rest: refused, or every lookup stays inside.
+static_assert(!std::is_copy_constructible_v<CodedMap> && !std::is_copy_assignable_v<CodedMap>);
+
+// Its parts point into its memory: a moved-from map has none, and says that it has no keys.
+TEST(CodedMap, MovedFromItFindsNothing) {
+  const Typed digests = digests_from(3, 5000);
+  const Words values = geometric(5000, 0.5);
+  CodedMap map = built(digests, values);
+  const CodedMap other = std::move(map);
+  expect_all(other, digests, values);
+  EXPECT_EQ(map.keys(), 0u);  // NOLINT(bugprone-use-after-move): that is what is tested
+  EXPECT_FALSE(map.find(digests[0]));
+  map = built(digests, values);
+  expect_all(map, digests, values);
+  EXPECT_LT(built(Typed(), Words()).byte_size(), 64u);
+}
+
 TEST(CodedMap, NoBytesLeadOutOfTheTable) {
   const Typed digests = digests_from(1, 4000);
   const CodedMap map = built(digests, geometric(4000, 0.7), 2);

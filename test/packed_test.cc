@@ -131,11 +131,7 @@ TEST(Packed, DescribesItself) {
       const auto packed = pack(kind, digests_of(3, count), 10);
       const PackedView view = PackedView::over(packed);
       const Description d = view.describe();
-      // A static family is dense while there are few keys, and dense a ribbon where there are many.
-      const bool is_static = kind == Kind::ribbon || kind == Kind::fuse;
-      EXPECT_EQ(d.family, kind == Kind::dense && count == 5000 ? "ribbon"
-                          : is_static && count <= kFewKeys     ? "dense"
-                                                               : name_of(kind));
+      EXPECT_EQ(d.family, kind == Kind::dense && count == 5000 ? "ribbon" : name_of(kind));
       EXPECT_EQ(d.bytes, view.byte_size());
       if (d.keys) {
         EXPECT_EQ(*d.keys, count);

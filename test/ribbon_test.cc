@@ -236,6 +236,27 @@ TEST(Ribbon, HoldsDigestsThatAreNotSpread) {
   }
 }
 
+// As many fronts as there can be, all skipped: the words lie in one half for each of them.
+TEST(Ribbon, HoldsDigestsThatNoFrontTakes) {
+  Digests digests;
+  for (std::uint64_t i = 0; digests.size() < 40'000; ++i) {
+    std::uint64_t h = Stream{11}.at(i);
+    const std::uint64_t first = h;
+    bool in_one_half = true;
+    for (std::uint32_t front = 0; front < RibbonShape::kMaxFronts; ++front) {
+      in_one_half &= h >> 63 == 0;
+      h = RibbonLayout::remixed(h);
+    }
+    if (in_one_half) digests.push_back(first);
+  }
+  digests = ascending(std::move(digests));
+  for (const bool verify : {true, false}) {
+    const Ribbon filter = built(digests, {.fpr = 0.01}, {.verify = verify});
+    EXPECT_EQ(perhaps_of(filter, digests), digests.size());
+    EXPECT_EQ(filter.shape().fronts, RibbonShape::kMaxFronts);
+  }
+}
+
 TEST(Ribbon, EmptyAnswersNo) {
   const Ribbon filter = built({}, {.fpr = 0.5});
   EXPECT_EQ(perhaps_of(filter, random_set(1, 10'000)), 0u);

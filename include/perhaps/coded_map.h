@@ -50,7 +50,7 @@ namespace perhaps {
 class CodedTable {
  public:
   static constexpr std::string_view family = "coded";
-  static constexpr Kind kind = Kind::coded;
+  static constexpr Kind kind = Kind::coded;  // in files
 
   // Whatever the bytes say, lookups in a table that passes stay inside it.
   PERHAPS_API static Result<CodedTable> over(Bytes table);
@@ -94,7 +94,7 @@ class CodedTable {
   std::vector<Part> parts_;
 };
 
-// Owns a coded map. Not copied: build another, or share it.
+// Owns a coded map. Not copied: build another, or share it. Moved from, it is a map of no keys, which finds nothing.
 template <Hasher H>
 class BasicCodedMap {
  public:
@@ -124,11 +124,23 @@ class BasicCodedMap {
     return BasicCodedMap(Memory(), *std::move(table), hasher);
   }
 
+  BasicCodedMap(BasicCodedMap&& other) noexcept
+      : memory_(std::move(other.memory_)), table_(std::exchange(other.table_, CodedTable())), hasher_(other.hasher_) {}
+  BasicCodedMap& operator=(BasicCodedMap&& other) noexcept {
+    memory_ = std::move(other.memory_);
+    table_ = std::exchange(other.table_, CodedTable());
+    hasher_ = other.hasher_;
+    return *this;
+  }
+  BasicCodedMap(const BasicCodedMap&) = delete;
+  BasicCodedMap& operator=(const BasicCodedMap&) = delete;
+  ~BasicCodedMap() = default;
+
   H hasher() const noexcept { return hasher_; }
   Bytes bytes() const noexcept { return table_.bytes(); }
   std::uint64_t byte_size() const noexcept { return table_.bytes().size(); }
   std::uint64_t keys() const noexcept { return table_.keys(); }
-  const CodedTable& table() const noexcept { return table_; }
+  const CodedTable& table() const noexcept { return table_; }  // without the hasher
 
   // Nothing: the key is not in the map.
   std::optional<std::uint64_t> find(digest d) const noexcept {
@@ -143,7 +155,10 @@ class BasicCodedMap {
     std::array<std::uint64_t, 4 * kBatch> words;
     for (std::size_t from = 0; from < digests.size(); from += words.size()) {
       const std::size_t count = std::min(words.size(), digests.size() - from);
-      for (std::size_t i = 0; i < count; ++i) words[i] = digests[from + i].word();
+      for (std::size_t i = 0; i < count; ++i) {
+        digests[from + i].check(hasher_);
+        words[i] = digests[from + i].word();
+      }
       table_.find({words.data(), count}, 1, values.data() + from, found.data() + from / kBatch);
     }
   }

@@ -86,9 +86,9 @@ struct RangeShape {
   static constexpr std::uint64_t kMaxUniverse = std::uint64_t{1} << 62;  // r
   static constexpr std::uint32_t kMaxHalfBits = 112;                     // a low is in one load of 8 bytes
   static constexpr std::uint32_t kMaxOddHalfBits = 55;                   // and so are two lows
-  static constexpr std::uint64_t kHeadBytes = 64;
-  static constexpr std::uint64_t kEachBucket = 1024;  // of the first directory
-  static constexpr std::uint64_t kEachKey = 2048;     // of the second
+  static constexpr std::uint64_t kHeadBytes = 64;                        // before everything else
+  static constexpr std::uint64_t kEachBucket = 1024;                     // of the first directory
+  static constexpr std::uint64_t kEachKey = 2048;                        // of the second
 
   std::uint64_t keys = 0;       // distinct places, at most kMaxKeys
   std::uint64_t universe = 1;   // r, 1 to kMaxUniverse
@@ -133,7 +133,7 @@ struct RangeShape {
 // ones fall on one.
 class RangeCode {
  public:
-  static constexpr std::size_t kMaxPositions = 255;
+  static constexpr std::size_t kMaxPositions = 255;  // of a string that a code looks at
   // What the keys have at one position.
   struct Position {
     // From a first byte to a last one, ascending and apart; at most four.
@@ -156,7 +156,7 @@ class RangeCode {
   // At most 2^64 codes, bytes in order, and a key that ended stays so.
   PERHAPS_API static bool valid(std::span<const Position> positions) noexcept;
 
-  std::span<const Position> positions() const noexcept { return positions_; }
+  std::span<const Position> positions() const noexcept { return positions_; }  // from the first byte on
   // Of a key that it was made of.
   PERHAPS_API std::uint64_t operator()(perhaps::Bytes key) const noexcept;
 
@@ -176,9 +176,9 @@ class RangeView {
   // where they contradict each other. The bytes must outlive the view.
   PERHAPS_API static Result<RangeView> over(Bytes table);
 
-  Coding coding() const noexcept { return coding_; }
+  Coding coding() const noexcept { return coding_; }  // what its keys are
   const RangeShape& shape() const noexcept { return shape_; }
-  std::uint64_t seed() const noexcept { return seed_; }
+  std::uint64_t seed() const noexcept { return seed_; }  // of the turns of the blocks
   // The code of text keys; without positions, and of no use, for integers.
   PERHAPS_API RangeCode code() const;
   Bytes bytes() const noexcept { return table_; }
@@ -212,6 +212,7 @@ class RangeView {
   // x / by by a multiplication.
   struct Divisor {
     explicit Divisor(std::uint64_t value = 1) noexcept : by(value), inverse(UINT64_MAX / value) {}
+    // A number by the divisor.
     struct Parts {
       std::uint64_t quotient;
       std::uint64_t rest;
@@ -291,6 +292,7 @@ class RangeFilter {
   RangeFilter(RangeFilter&&) noexcept = default;
   RangeFilter& operator=(RangeFilter&&) noexcept = default;
 
+  // Valid as long as this filter is.
   const RangeView& view() const noexcept { return view_; }
   const RangeShape& shape() const noexcept { return view_.shape(); }
   Bytes bytes() const noexcept { return view_.bytes(); }

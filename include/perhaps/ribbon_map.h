@@ -51,6 +51,7 @@ struct MapRequest {
 
 // The numbers that fix the layout of a map.
 struct RibbonMapShape {
+  // What a map can have at most.
   static constexpr std::uint32_t kMaxValueBits = 64;
   static constexpr std::uint32_t kMaxCheckBits = 32;
   static constexpr std::uint32_t kMaxColumns = kMaxValueBits + kMaxCheckBits;
@@ -58,6 +59,7 @@ struct RibbonMapShape {
   RibbonShape ribbon{.columns = 8};  // of value_bits() + check_bits columns, and wide = 0
   std::uint32_t check_bits = 0;      // the first columns
 
+  // What follows from the numbers, and whether they are in their ranges.
   constexpr std::uint32_t value_bits() const noexcept { return ribbon.columns - check_bits; }
   constexpr std::uint64_t keys() const noexcept { return ribbon.keys; }
   constexpr std::uint64_t bytes() const noexcept { return ribbon.bytes(); }

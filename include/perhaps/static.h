@@ -202,9 +202,10 @@ class StaticFamilyOf final : public StaticFamily {
       at_ = shape_.front_bytes();
       now_ = shape_.behind();
       now_.keys = keys;
-      run_bits_ = now_.add_front(keys);
       shape_.add_front(keys);
-      return now_.front_bytes() != 0;
+      if (shape_.front_bytes() == at_) return false;  // too few keys, or as many fronts as there can be
+      run_bits_ = now_.add_front(keys);
+      return true;
     }
     return false;
   }

@@ -102,7 +102,7 @@ TEST_F(LevelDb, AnswersAsAModelDoes) {
       leveldb::new_filter_policy({.family = Kind::line}),
       Policy(::leveldb::NewBloomFilterPolicy(10)),
       leveldb::new_filter_policy({.bits_per_key = 10, .compatible = true}),
-      leveldb::new_filter_policy({.bits_per_key = 12, .family = Kind::ribbon}),
+      leveldb::new_filter_policy({.bits_per_key = 12, .family = Kind::classic}),
   };
   std::mt19937_64 random(20260101);
   std::map<std::string, std::string> model;

@@ -110,6 +110,7 @@ class State {
 
   // Reads the tree. REQUIRES: no lock of the database is held
   void look(::rocksdb::DB& db) {
+    const std::lock_guard one_at_a_time(look_mutex_);  // or an older list of files could replace a newer one
     std::vector<::rocksdb::LiveFileMetaData> files;
     db.GetLiveFilesMetaData(&files);
     std::string session;
@@ -202,6 +203,7 @@ class State {
 
   void close(const ::rocksdb::TableFileCreationInfo& info) {
     const std::lock_guard lock(mutex_);
+    if (opening.budget == this && opening.job == info.job_id) opening = {};  // a table without a filter was made
     Tree& tree = trees_[{info.db_name, info.cf_name}];
     const auto found = tree.jobs.find(info.job_id);
     const bool flush = info.reason != ::rocksdb::TableFileCreationReason::kCompaction;
@@ -351,6 +353,7 @@ class State {
 
   const FilterBudgetOptions options_;
   const Curve curve_{options_.ribbon};
+  std::mutex look_mutex_;  // taken before the database's own and before mutex_
   std::mutex mutex_;
   std::map<std::pair<std::string, std::uint64_t>, Facts> facts_;  // by database and number
   std::map<FamilyId, Tree> trees_;

@@ -29,6 +29,7 @@ Bytes bytes_in(const Slice& slice) noexcept { return bytes_of(std::string_view(s
 
 // Digests of ours in packed bytes.
 struct Packed {
+  static constexpr std::size_t kFewKeys = 512;
   static constexpr const char* kName = "perhaps.packed2";  // another one for bytes that older readers would misread
 
   class Keys {
@@ -42,7 +43,9 @@ struct Packed {
     }
     std::size_t size() const noexcept { return digests_.size(); }
     std::vector<std::byte> filter(const Options& options) && {
-      return pack(options.family, std::move(digests_), options.bits_per_key);
+      // A table or a partition of few keys, for which a static family is mostly head.
+      const bool few = digests_.size() <= kFewKeys && !can_pack_few(options.family);
+      return pack(few ? Kind::dense : options.family, std::move(digests_), options.bits_per_key);
     }
     // Does that filter deny a key?
     bool denied(Bytes filter) const noexcept {

@@ -59,7 +59,11 @@ std::function<bool(const ::rocksdb::TableProperties&)> table_filter_for(std::str
 class RangeScan {
  public:
   RangeScan(std::string lower, std::string upper)
-      : lower_(std::move(lower)), upper_(std::move(upper)), lower_bound_(lower_), upper_bound_(upper_) {}
+      : lower_(std::move(lower)),
+        upper_(std::move(upper)),
+        lower_bound_(lower_),
+        upper_bound_(upper_),
+        filter_(table_filter_for(lower_, upper_)) {}
   RangeScan(const RangeScan&) = delete;
   RangeScan& operator=(const RangeScan&) = delete;
 
@@ -71,6 +75,7 @@ class RangeScan {
   const std::string upper_;
   const ::rocksdb::Slice lower_bound_;
   const ::rocksdb::Slice upper_bound_;
+  const std::function<bool(const ::rocksdb::TableProperties&)> filter_;
 };
 
 }  // namespace perhaps::rocksdb

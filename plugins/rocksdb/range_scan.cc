@@ -5,6 +5,7 @@
 #include <cmath>
 #include <new>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -135,12 +136,24 @@ std::function<bool(const TableProperties&)> table_filter_for(std::string lower, 
   };
 }
 
+namespace {
+
+// From 11.9 on the option is a pointer, and the filter must outlive the iterator.
+template <class Option, class Filter>
+void set_filter(Option& option, const Filter& filter) {
+  if constexpr (std::is_pointer_v<Option>) {
+    option = &filter;
+  } else {
+    option = filter;
+  }
+}
+
+}  // namespace
+
 void RangeScan::limit(::rocksdb::ReadOptions& read) const {
   read.iterate_lower_bound = &lower_bound_;
   read.iterate_upper_bound = &upper_bound_;
-  read.table_filter = [this](const TableProperties& table) {
-    return table_may_hold(table, lower_bound_, upper_bound_);
-  };
+  set_filter(read.table_filter, filter_);
 }
 
 }  // namespace perhaps::rocksdb

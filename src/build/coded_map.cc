@@ -96,6 +96,7 @@ class Builder {
 
   // Takes the most frequent value out of the entries, if that saves anything.
   Result<bool> peel(std::vector<Entry>& entries) {
+    if (entries.empty()) return false;
     std::uint64_t value = 0;
     std::uint64_t most = 0;
     for (const auto& [v, count] : counts_of(entries)) {
@@ -309,7 +310,8 @@ Result<CodedTable> CodedTable::over(Bytes table) {
   const std::uint64_t lengths = head.next();
   const std::uint64_t symbols = head.next();
   if (check > RibbonMapShape::kMaxCheckBits) return bad("check bits out of range");
-  if (peels > kMaxPeels || lengths > kMaxLength || symbols > table.size()) return bad("a head out of range");
+  if (peels > kMaxPeels || lengths > kMaxLength || symbols > std::min<std::uint64_t>(kMaxSymbols, table.size()))
+    return bad("a head out of range");
   coded.check_bits_ = static_cast<std::uint32_t>(check);
   for (std::uint64_t i = 0; i < peels; ++i) {
     const std::uint64_t value = head.next();
@@ -332,6 +334,7 @@ Result<CodedTable> CodedTable::over(Bytes table) {
   }
   if (lengths == 0 ? symbols > 1 : codes != symbols || open != 0) return bad("codes that are not complete");
   if (coded.keys_ != 0 && symbols == 0) return bad("keys without values");
+  if (head.ended) return bad("shorter than its head");
   for (std::uint64_t i = 0; i < symbols; ++i) coded.symbols_.push_back(head.next());
 
   const auto add = [&](bool is_filter) -> Result<void> {

@@ -1,4 +1,5 @@
 // The C API: asking. Nothing here allocates.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -8,6 +9,7 @@
 #include "c/handle.h"
 #include "c/keys.h"
 #include "c/status.h"
+#include "perhaps/file/range_file.h"
 
 namespace perhaps {
 
@@ -44,6 +46,16 @@ perhaps_status perhaps_query_integers(const perhaps_filter* filter, const uint64
   const DigestProbe* const probe = filter->filter->digests();
   if (filter->ours.may_contain_integers != nullptr) {
     filter->ours.may_contain_integers(*probe, std::span(integers, count), std::span(answers, words_of(count)));
+    return PERHAPS_OK;
+  }
+  if (filter->file && filter->file->header().kind == Kind::range) {
+    const auto range = range_in(*filter->file);
+    if (!range || range->coding() != RangeView::Coding::integers)
+      return failed(PERHAPS_UNSUPPORTED, "the keys of this range filter are text: it has no integers");
+    std::fill_n(answers, words_of(count), 0);
+    for (size_t i = 0; i < count; ++i) {
+      answers[i / kBatch] |= uint64_t{range->may_contain_any(Interval{integers[i], integers[i]})} << i % kBatch;
+    }
     return PERHAPS_OK;
   }
   if (probe == nullptr) return failed(PERHAPS_UNSUPPORTED, "this format hashes bytes: it has no integers");

@@ -90,7 +90,7 @@ void put_bits(std::span<std::byte> out, std::uint64_t bit, std::uint64_t word, s
 std::uint32_t Dense::solve(std::span<const std::uint64_t> words, Shape shape, std::span<std::byte> out) noexcept {
   assert(!words.empty() && words.size() <= kMaxKeys);
   const std::size_t n = words.size();
-  const bool beside = n + shape.columns > 64;
+  const bool beside = n + shape.columns >= 64;
   const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << shape.columns) - 1);
   Square square;
   for (std::uint32_t seed = 0; seed < kNoSeed; ++seed) {

@@ -162,7 +162,7 @@ std::vector<std::byte> pack(Kind kind, std::vector<std::uint64_t> digests, doubl
   words.erase(std::unique(words.begin(), words.end()), words.end());
   const Family* const family = find_family(kind);
   const bool is_static = family != nullptr && !family->inserts;
-  if (kind != Kind::dense && !(is_static && words.size() <= kFewKeys)) {
+  if (kind != Kind::dense) {
     // Bits do not care for order or copies, and a static family sorts for itself.
     if (!is_static && !can_pack_few(kind)) make_distinct(words);
     auto packed = pack_as(kind, {words, false}, {.keys = words.size(), .bits_per_key = bits_per_key});

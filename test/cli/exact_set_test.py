@@ -103,6 +103,7 @@ class Exact(Case):
             (["build", "-o", "x", "--members", "empty", "--universe", "all"], "no members came"),
             (["build", "-o", "x", "--members", "some", "--universe", "empty"], "no keys came"),
             (["build", "-o", "all", "--members", "some", "--universe", "all"], "would be overwritten"),
+            (["build", "-o", "./all", "--members", "some", "--universe", "all"], "would be overwritten"),
             (["build", "-o", "x", "--members", "nowhere", "--universe", "all"], "nowhere"),
             (["diff", "e", "-o", "x"], "two files"),
             (["diff", "e", "e", "-o", "x"], "needs --universe"),
@@ -110,6 +111,9 @@ class Exact(Case):
             (["frob", "e", "-o", "x"], "frob"),
         ]:
             self.refused("exact", *args, says=[says])
+        self.refused("verify", "e", "--members", "some", "--universe", "empty", says=["nothing was proved"])
+        self.ok("exact", "build", "--lower", "-o", "lower", "--members", "some", "--universe", "all")
+        self.refused("exact", "diff", "e", "lower", "--universe", "all", "-o", "x", says=["recipes"])
         self.ok("exact", "build", "--allow-empty", "-o", "none", "--members", "empty", "--universe", "all")
         self.assertEqual(self.ok("query", "none", "all", code=1), b"")
         self.assertFalse(os.path.exists(self.path("x")))

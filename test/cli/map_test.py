@@ -77,6 +77,10 @@ class Map(Case):
         self.refused("map", "build", "-o", "f", "bad.tsv", says="--key and --value")
         self.refused("map", "build", "-o", "f", "bad.tsv", "--key", "1", "--value", "2", "--check", "33",
                      says="--check 33")
+        self.refused("map", "build", "-o", "./bad.tsv", "bad.tsv", "--key", "1", "--value", "2",
+                     says="would be overwritten")
+        self.refused("map", "build", "-o", "f", "-", "--key", "1", "--value", "2", says="no keys came")
+        self.text("map", "build", "--allow-empty", "-o", "f", "-", "--key", "1", "--value", "2")
         self.text("build", "-o", "filter", "codes.tsv")
         self.refused("map", "get", "filter", "-e", "a", says="not a map")
         self.refused("map", "get", "filter", "-e", "a", "--check", "3", says="option of map build")

@@ -31,12 +31,10 @@ PERHAPS_API bool can_pack(Kind kind) noexcept;
 // Whether filters of a few dozen keys are worth their bytes: Kind::dense, and families that only set bits. Others are
 // then mostly head: with 18 to 36 keys at 10 bits per key a fuse filter has a rate of 50 %, a quotient filter of 38 %.
 PERHAPS_API bool can_pack_few(Kind kind) noexcept;
-// Up to so many keys, the packed bytes of a static family are those of Kind::dense, which is then smaller.
-inline constexpr std::size_t kFewKeys = 512;
 // Of digests in any order, repeated or not, in about bits_per_key * (distinct digests) bits; a family that only sets
-// bits counts a digest again unless it follows itself. The bytes are also those of Kind::dense if the family cannot
-// hold the keys in about that many bits: a cuckoo filter has a head of 64 bytes, which is more than 42 keys get at 10
-// bits. If not even that can be built, they answer *perhaps*.
+// bits counts a digest again unless it follows itself. If the family cannot hold the keys in about that many (a cuckoo
+// filter has a head of 64 bytes, which is more than 42 keys get at 10 bits), the bytes are those of Kind::dense
+// instead, and if not even that can be built, they answer *perhaps*.
 // REQUIRES: can_pack(kind), bits_per_key > 0.  Throws std::bad_alloc.
 PERHAPS_API std::vector<std::byte> pack(Kind kind, std::vector<std::uint64_t> digests, double bits_per_key);
 
