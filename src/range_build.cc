@@ -22,7 +22,7 @@ void put_field(std::byte* base, std::uint64_t at, std::uint64_t value) noexcept 
 }
 
 void sort_and_unite(std::vector<std::uint64_t>& numbers, std::uint64_t largest) {
-  if (std::is_sorted(numbers.begin(), numbers.end()) || numbers.size() >= std::uint64_t{1} << 32) {
+  if (std::is_sorted(numbers.begin(), numbers.end()) || std::uint64_t{numbers.size()} >> 32 != 0) {
     std::sort(numbers.begin(), numbers.end());
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
     return;

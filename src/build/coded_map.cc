@@ -250,7 +250,9 @@ class Builder {
       for (; number >= 0x80; number >>= 7) head.push_back(static_cast<std::byte>(0x80 | (number & 0x7f)));
       head.push_back(static_cast<std::byte>(number));
     };
-    const auto put_all = [&](const std::vector<std::uint64_t>& numbers) { std::ranges::for_each(numbers, put); };
+    const auto put_all = [&](const std::vector<std::uint64_t>& numbers) {
+      std::for_each(numbers.begin(), numbers.end(), put);
+    };
     put_all({keys_, check_bits_, peels_.size(), lengths_.size(), symbols_.size()});
     for (const Peel& peel : peels_) put_all({peel.value, peel.columns});
     put_all(lengths_);

@@ -52,7 +52,10 @@ class MapFamily {
     now_ = shape_.behind();
     now_.keys = keys;
     shape_.add_front(keys);
-    if (shape_.front_bytes() == at_) return false;  // too few keys, or as many fronts as there can be
+    if (shape_.front_bytes() == at_) {  // too few keys, or as many fronts as there can be
+      now_.drop_fronts();
+      return false;
+    }
     run_bits_ = now_.add_front(keys);
     return true;
   }
