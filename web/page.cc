@@ -62,6 +62,7 @@ Result<std::string> tree_text(const cli::Tree& tree) {
   Json json;
   json.add("budget", tree.budget).add("bytes", best.bytes).add("wasted_reads", best.wasted);
   json.add("even_bytes", even.bytes).add("even_wasted_reads", even.wasted);
+  if (tree.ribbon > 0) json.add("even_ribbon_wasted_reads", all->even_ribbon.wasted);
   json.add("present_reads", present_reads(levels, best)).add("even_present_reads", present_reads(levels, even));
   std::size_t i = 0;
   const std::string rows = Json::array_of(levels, [&](const Level& level) {

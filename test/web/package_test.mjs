@@ -509,11 +509,11 @@ test("make bench-npm measures every package that it names", () => {
   assert.match(said, /1e6 numbers, medians of 21 rounds in turns: [\d.]+ ns per key here, [\d.]+ natively/);
 });
 
-test("what is loaded is at most 250 KB, compressed", (t) => {
+test("what is loaded is at most 270 KB, compressed", (t) => {
   const sizes = ["perhaps.js", "core.js", "unpack.js", "simd128.js"].map(
     (name) => gzipSync(readFileSync(join(NPM, "perhaps", name)), { level: 9 }).length,
   );
   const sum = sizes.reduce((a, b) => a + b);
   t.diagnostic(`${sum} bytes: ${sizes.join(" + ")}`);
-  assert.ok(sum <= 250_000, `${sum} bytes: ${sizes.join(" + ")}`);
+  assert.ok(sum <= 270_000, `${sum} bytes: ${sizes.join(" + ")}`);
 });
