@@ -269,7 +269,7 @@ TEST(Range, NeverDeniesARangeOfText) {
           if (i % 7 == 2) high += '\xff';
           if (i % 7 == 3) low = high;
           if (i % 7 == 4) low = high, high += '!';
-          if (i % 7 == 5) low = high, high.back() = static_cast<char>(high.empty() ? 0 : high.back() + 1);
+          if (i % 7 == 5 && !high.empty()) low = high, high.back() = static_cast<char>(high.back() + 1);
           if (low > high) std::swap(low, high);
           const auto first = set.lower_bound(low);
           const bool has = first != set.end() && *first <= high;
