@@ -15,17 +15,17 @@
 // The C++ headers are in perhaps/; this is the same library, the same hash and the same files. Plain C99, and C++.
 //
 // Failures. Every function that can fail returns a status, and perhaps_last_error() says what happened. No exception
-// leaves the library. After a failure out parameters are unchanged, unless it says otherwise here.
+// leaves the library. After a failure, out parameters are unchanged unless their function says otherwise.
 //
 // Structs. Each begins with its own size, which the caller sets and which tells old programs from new ones: the rest of
 // what the caller does not set must be zero, and zero always means the default. What a newer program asks of an older
 // library is refused, not ignored.
 //
 // Threads. Functions that take a const filter may be called from many threads at once, also for the same filter. While
-// one thread changes a filter, no other may use it. Querying neither fails for want of memory nor allocates.
+// one thread changes a filter, no other may use it. Queries do not allocate, so they cannot run out of memory.
 //
-// The caller's part. A handle must come from perhaps_new, build, open, from_bytes or copy, and not have been freed;
-// pointers must be valid, and not null unless it is said here that they may be. Nothing of this is checked.
+// What the caller guarantees. A handle comes from perhaps_new, build, open, from_bytes or copy and was not freed;
+// pointers are valid, and not null unless it is said here that they may be. None of this is checked.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -36,7 +36,7 @@
 extern "C" {
 #endif
 
-// What became of a call. New ones may be added.
+// The outcome of a call. New ones may be added.
 typedef enum perhaps_status {
   PERHAPS_OK = 0,
   PERHAPS_TRUNCATED = 1,      // fewer bytes than the header promises
@@ -99,7 +99,7 @@ typedef struct perhaps_open_options {
   const char* file_name;        // perhaps_from_bytes: some formats are recognised by it only
 } perhaps_open_options;
 
-// What became of the keys that were to be erased. `kept`: erased, but a full counter still answers *perhaps*.
+// What erasing did to the keys. `kept`: erased, but a saturated counter still answers *perhaps*.
 typedef struct perhaps_erased {
   size_t size;  // of this struct
   uint64_t removed;
@@ -172,8 +172,8 @@ PERHAPS_API perhaps_status perhaps_from_bytes(const void* bytes, size_t size, co
 // A copy in memory, which can be changed if the family can.
 PERHAPS_API perhaps_status perhaps_copy(const perhaps_filter* filter, perhaps_filter** copy);
 
-// Inserts keys. If the filter is full the status is PERHAPS_FULL and only the first `*inserted` keys are in, which is
-// set in both cases and may be null. PERHAPS_NO_MEMORY leaves open which keys are in.
+// Inserts keys and sets `*inserted`, which may be null, to their number. If the filter is full the status is
+// PERHAPS_FULL, and only the first `*inserted` keys are in. After PERHAPS_NO_MEMORY it is unknown which keys are in.
 PERHAPS_API perhaps_status perhaps_insert(perhaps_filter* filter, const perhaps_key* keys, size_t count,
                                           size_t* inserted);
 PERHAPS_API perhaps_status perhaps_insert_integers(perhaps_filter* filter, const uint64_t* integers, size_t count,
@@ -206,18 +206,18 @@ PERHAPS_API perhaps_status perhaps_save(const perhaps_filter* filter, const char
 // nothing is written: `buffer` may then be null.
 PERHAPS_API perhaps_status perhaps_to_bytes(const perhaps_filter* filter, void* buffer, size_t capacity, size_t* size);
 
-// The bytes of the table in memory, in no time. perhaps_describe reads all of them.
+// The size of the table in bytes, without reading it. perhaps_describe reads the whole table.
 PERHAPS_API uint64_t perhaps_byte_size(const perhaps_filter* filter);
 PERHAPS_API perhaps_status perhaps_describe(const perhaps_filter* filter, perhaps_description* description);
 
 // What a filter of these options would need.
 PERHAPS_API perhaps_status perhaps_size_of(const perhaps_options* options, perhaps_sizes* sizes);
 
-// The families and the formats of other systems, from index 0 on. Return 1, and 0 if there is none of this index.
+// The families and the formats of other systems, from index 0 on. Return 1, or 0 if there is none with this index.
 PERHAPS_API int perhaps_family_at(size_t index, perhaps_entry* entry);
 PERHAPS_API int perhaps_format_at(size_t index, perhaps_entry* entry);
 
-// Null is fine.
+// The filter may be null.
 PERHAPS_API void perhaps_free(perhaps_filter* filter);
 
 #ifdef __cplusplus

@@ -60,7 +60,7 @@ struct Record {
     }
     return nullptr;
   }
-  // Of two filters that become one: what both say stays.
+  // For the union of two filters: keeps what both say.
   void keep_common(const Record& other) {
     std::erase_if(about, [&](const auto& entry) {
       const std::string* const theirs = other.find(entry.first);
@@ -86,8 +86,8 @@ class PERHAPS_API DigestProbe {
   virtual void prefetch(std::uint64_t digest) const noexcept = 0;
 };
 
-// A filter whose family, and whose format, is known at run time only: every question goes through a virtual call, so
-// ask about many keys at once.
+// A filter whose family and format are known only at run time: every query goes through a virtual call, so query many
+// keys at once.
 class PERHAPS_API AnyFilter {
  public:
   virtual ~AnyFilter() = default;
@@ -104,7 +104,7 @@ class PERHAPS_API AnyFilter {
   bool may_contain(Bytes key) const noexcept { return may_contain(std::span(&key, 1)) != 0; }
 
   virtual std::uint64_t byte_size() const noexcept = 0;
-  // Zero, and nothing about it, where nothing is recorded.
+  // Zeros and no text if nothing is recorded.
   PERHAPS_API virtual const Record& record() const noexcept;
   // One pass over the bits.
   virtual Description describe() const = 0;
@@ -119,7 +119,7 @@ class PERHAPS_API AnyOwner : public AnyFilter {
   virtual Result<void> save(const std::string& path, const Record& record) const = 0;
 };
 
-// How many of the keys passed to erase_digests met which fate.
+// How many of the keys passed to erase_digests were removed, absent or kept.
 struct ErasedCounts {
   std::uint64_t removed = 0;
   std::uint64_t absent = 0;
@@ -131,9 +131,9 @@ struct ErasedCounts {
 // refused as `unsupported`.
 class PERHAPS_API AnyMutable : public AnyOwner {
  public:
-  // Returns how many keys went in: fewer than given if the filter is full. Scalable and growing filters grow and keep
-  // their rate; a quotient filter grows by giving up a bit per key, so its rate rises, until no bit is left. Throws
-  // std::bad_alloc.
+  // Returns how many keys were inserted: fewer than given if the filter is full. Scalable and growing filters grow and
+  // keep their rate; a quotient filter grows by giving up a bit per key, so its rate rises, until no bit is left.
+  // Throws std::bad_alloc.
   [[nodiscard]] virtual std::size_t insert(std::span<const Bytes> keys) = 0;
   [[nodiscard]] virtual std::size_t insert_digests(std::span<const std::uint64_t> digests) = 0;
   virtual Result<ErasedCounts> erase_digests(std::span<const std::uint64_t> digests) = 0;

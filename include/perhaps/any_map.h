@@ -20,7 +20,7 @@
 
 namespace perhaps {
 
-// Every question goes through a virtual call, so ask about many keys at once.
+// Every query goes through a virtual call, so query many keys at once.
 class PERHAPS_API AnyMap {
  public:
   virtual ~AnyMap() = default;

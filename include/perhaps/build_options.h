@@ -1,4 +1,4 @@
-// How a static filter is built: threads, memory, where digests go that do not fit, and who watches (static.h).
+// How a static filter is built: threads, memory, a folder for digests that do not fit into it, progress (static.h).
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -21,7 +21,7 @@ struct BuildProgress {
 struct BuildOptions {
   unsigned threads = 1;
   std::uint64_t memory = 0;       // for the digests, in bytes; 0: no limit. At least 2 MiB per thread are used.
-  std::string spill_folder = {};  // for the file past that; empty: TMPDIR, or /tmp
+  std::string spill_folder = {};  // for digests beyond that; empty: TMPDIR, or /tmp
   bool verify = true;             // query every shard for all of its keys once it is built, in cache
   // Called after every million digests or so, from any of the threads but never concurrently.
   std::function<void(const BuildProgress&)> progress = {};

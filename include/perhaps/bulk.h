@@ -149,7 +149,7 @@ class BulkInsert {
   std::vector<std::mutex> locks_;
 };
 
-// Fewer keys than this are in before a thread has started.
+// Fewer keys than this are inserted before a thread has started.
 inline constexpr std::size_t kWorthAThread = 500'000;
 
 namespace detail {

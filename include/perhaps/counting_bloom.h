@@ -16,21 +16,21 @@
 // Insert adds one to `probes + guards` counters, no two of which are the same: a second probe in a lane steps away from
 // the first by 1 to 15. A query answers *perhaps* if the first `probes` of them are not zero.
 //
-// **Erase** takes one from each. If any of them is zero, the key is `absent` and nothing changes: there is no
+// **Erase** subtracts one from each. If any of them is zero, the key is `absent` and nothing changes: there is no
 // underflow. A counter that has reached 15 has lost count and stays at 15 for ever. The others are still decremented,
 // and the answer is `kept`: the key was erased and may not be erased again, but the saturated counter may still answer
 // *perhaps*. No inserted key can be lost, for two reasons: a counter below 15 is exactly the number of copies of keys
-// on it, and one at 15 is never zero again. To leave the other counters alone as well would be no safer, and over many
-// inserts and erases every key that meets a stuck counter would leave the rest of its counters behind, until the whole
-// line is stuck.
+// on it, and one at 15 is never zero again. Leaving the other counters of such a key alone would be no safer: over many
+// inserts and erases, every key that meets a stuck counter would leave its other counters set, until the whole line is
+// stuck.
 //
 // **Erasing absent keys.** A key that was never inserted (or is erased twice) and looks present cannot be told apart,
 // and erasing it takes counts away from other keys, which may then answer *no*. Without guards that happens with
-// probability fpr(keys). `guards` are further counters of a key in the same line that only erase looks at: it then
-// takes wrong_erase(keys), the probability that all `probes + guards` counters are not zero. for_keys with guard_bits =
-// g chooses so many of them, and so many lines, that wrong_erase <= the requested rate / 2^g. Guards cost what probes
-// cost, which here is much (1 % with g = 8: 150 bits per key, a cuckoo filter 19): they keep queries cheap, not the
-// table small.
+// probability fpr(keys). `guards` are further counters of a key in the same line that only erase looks at: with them
+// the probability is wrong_erase(keys), that all `probes + guards` counters are not zero. for_keys with guard_bits = g
+// chooses as many guards, and as many lines, as make wrong_erase <= the requested rate / 2^g. A guard costs as much
+// space as a probe, which is a lot here (1 % with g = 8: 150 bits per key, a cuckoo filter 19): guards keep queries
+// cheap, not the table small.
 //
 // **Rate.** fpr(keys) by inclusion and exclusion over the probed counters, exactly, as for the line filter (sizing.h,
 // doc/maths.md), with lines of 128 instead of 512 positions, which fill more unevenly. Bits per key at 1e7 keys:
@@ -41,19 +41,19 @@
 //            0.1 %       77.4      19.3      15.7       13.5
 //           0.01 %      124.4      31.1      22.1       17.7
 //
-// A cuckoo filter (cuckoo.h) erases in a quarter of the space. What counters have over it: they are never full, take
-// any number of copies (beyond 14 they stick), add up, and freeze.
+// A cuckoo filter (cuckoo.h) erases in a quarter of the space. The advantages of counters: they are never full, take
+// any number of copies (beyond 14 they stick), can be added, and can be frozen.
 //
 // **A plain filter is one whose counters have one bit**: counter_bits = 1 makes lanes of 16 bits and lines of 16 bytes,
 // in the same order, with the same positions. One is then the highest count, so every erase is `kept` and sums are ORs.
 // frozen() makes one out of counters: bit = counter > 0, so it answers every question as the counters do, from a
-// quarter of the bytes. (No line of the LineBloom can be had from these counters: its keys set bits in all four
-// quarters of a line, so four lines of counters a key would be needed.)
+// quarter of the bytes. (Counters cannot be frozen into a LineBloom: its keys set bits in all four quarters of a line,
+// so each key would need four lines of counters.)
 //
 // merge() adds counters, and is the filter of both multisets. keys() is the sum of all counters over probes + guards:
-// exact until one is stuck; that one misses what came after, and keeps what was erased. needs_rebuild(): so many
-// counters are stuck that the rate may be a tenth above that of a fresh filter. Lines sized for their keys do not get
-// there by chance (at 1 % a counter reaches 15 with probability 6e-17), only by copies of one key.
+// exact until one is stuck, which then misses later inserts and keeps what was erased. needs_rebuild(): so many
+// counters are stuck that the rate may be a tenth above that of a fresh filter. A filter sized for its keys does not
+// get there by chance (at 1 % a counter reaches 15 with probability 6e-17), only by copies of one key.
 #pragma once
 #include <array>
 #include <vector>
@@ -242,7 +242,7 @@ Result<void> merge(Flat<CountingLayout, H>& into, std::type_identity_t<FlatView<
   return merge(into.span(), other);
 }
 
-// The plain filter of the keys that are in: a quarter of the bytes, the same answer to every question.
+// The plain filter of the stored keys: a quarter of the bytes, the same answer to every query.
 template <Hasher H>
 BasicCountingBloom<H> frozen(FlatView<CountingLayout, H> filter) {
   CountingShape shape = filter.shape();

@@ -32,8 +32,8 @@
 // practice always: 100,000 tables of 1 to 2.7 million buckets took theirs (test/erase_slow_test.cc). Random keys stash
 // the first digest at 97 % load, the first `full` comes a little later.
 //
-// **A multiset.** Insert always adds, and says `present` if the key looked present before; whoever wants a set calls
-// may_contain first. Erase takes one copy away. A key has at most nine copies (eight slots and one place in the stash),
+// **A multiset.** Insert always adds, and says `present` if the key looked present before; to keep a set, call
+// may_contain first. Erase removes one copy. A key has at most nine copies (eight slots and one place in the stash),
 // then insert answers `full`, even if the table is nearly empty.
 //
 // **False positives.** An absent key looks present if one of the n keys has its fingerprint and pair of buckets: with
@@ -42,15 +42,15 @@
 // exactly, wherever the keys lie. It depends only on the number of distinct keys that are in: it falls with erases. The
 // stash compares whole digests and adds nothing.
 //
-// **Erase, honestly.** A key that was never inserted and looks present (probability fpr(n)) cannot be told apart, and
-// erasing it takes away the fingerprint of another key, which then answers *no*: a false negative. With guard_bits = g
+// **Erasing absent keys.** A key that was never inserted and looks present (probability fpr(n)) cannot be told apart:
+// erasing it removes the fingerprint of another key, which then answers *no*: a false negative. With guard_bits = g
 // every slot also keeps g further bits of the digest, which only erase compares: erasing an absent key removes another
 // one with probability E / 2^g, where E, the expected number of stored keys with the same fingerprint and buckets, is
 // fpr(n) to within fpr(n)^2 / 2. An inserted key is always found by its fingerprint and guard, since both move
 // together. A key that is erased twice is absent the second time. Guards lie apart, so a query never reads them.
 //
-// Erase makes nothing worse: the freed slot is as good as new. While there are digests in the stash, each erase tries
-// to bring one home. needs_rebuild(): digests wait in the stash although the keys are within capacity().
+// Erasing does not degrade the table: the freed slot is as good as new. While there are digests in the stash, an erase
+// tries to move one into the table. needs_rebuild(): digests wait in the stash although the keys are within capacity().
 //
 // Why four slots: with two the load ends at 84 % (so 12-bit fingerprints cost 14.3 bits per key, not 12.6); with eight
 // it reaches 99 %, at twice the false positives.
@@ -291,10 +291,10 @@ struct CuckooLayout {
     detail::prefetch_read(table + kLineBytes + p.second * shape.fingerprint_bits / 2);
   }
 
-  // No probe trusts the head, but whoever reads `keys` should be able to.
+  // Probes do not trust the head, but readers of `keys` should be able to.
   PERHAPS_API static Result<void> check(CuckooShape shape, Bytes table);
 
-  // A stash of so many digests has every digest; no view is made over one (check).
+  // A stash with this count answers *perhaps* to every digest; check() refuses such a table.
   static constexpr std::uint64_t kEverything = UINT64_MAX;
   static detail::Everything<Shape> everything() noexcept {
     static constexpr auto kTable = [] {
@@ -325,7 +325,7 @@ struct CuckooLayout {
   }
   static void count_keys(std::byte* table, int by) noexcept {
     const std::uint64_t before = detail::load<std::uint64_t>(table + kKeysAt);
-    if (by < 0 && before == 0) return;  // only bytes that somebody else made
+    if (by < 0 && before == 0) return;  // only in damaged bytes
     detail::store(table + kKeysAt, before + static_cast<std::uint64_t>(by));
   }
 

@@ -342,7 +342,7 @@ class BasicExactBuilder {
     in_words(universe, [&](const detail::ExactKeys& keys) { stored = detail::exact_add(*build_, keys); });
     return stored;
   }
-  // Once. An error is a collision of digests, or an operating system that gave no room for the temporary file.
+  // Once. Fails if digests collide, or if the operating system has no room for the temporary file.
   Result<BasicExact<H>> finish() {
     auto tables = detail::exact_finish(*build_);
     if (!tables) return std::move(tables).error();

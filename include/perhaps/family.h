@@ -34,7 +34,7 @@
 
 namespace perhaps {
 
-// What bytes hold: a family, or something else that is made of filters or stands beside them.
+// What a file or a block of bytes holds: a filter of some family, or another structure.
 enum class Kind : std::uint32_t {
   sets = 11,   // many classic filters in one file (engine/set_index.h)
   dense = 12,  // a few keys in a block of an engine (engine/packed.h); never in a file
@@ -77,7 +77,7 @@ struct Family {
   std::string_view name;
   std::string_view summary;
   bool sized_first = false;  // must know the number of keys before the first one
-  bool in_order = false;     // keys go in in order of arrival
+  bool in_order = false;     // keys are inserted in order of arrival
   bool inserts = false;      // takes more keys once it is built
   bool erases = false;
   bool merges = false;

@@ -46,7 +46,7 @@ enum class Inserted : std::uint8_t { added, present, full };
 // What erase found. `kept`: the key was erased, but a saturated counter still answers *perhaps*.
 enum class Erased : std::uint8_t { removed, absent, kept };
 
-// Is looked up by digest.
+// What is looked up by digest.
 template <class F>
 concept Probed = requires(const F f, Digest<typename F::hasher_type> d) {
   requires Hasher<typename F::hasher_type>;

@@ -88,7 +88,7 @@ class FlatProbes {
     if constexpr (CheckedLayout<L>) return bool(L::check(shape, table.first(static_cast<std::size_t>(shape.bytes()))));
     return true;
   }
-  // Apart from the check, which engines make on every lookup.
+  // Kept out of the check, which engines make on every lookup.
   static Error refusal(Bytes table, Shape shape) {
     const std::string family(L::family);
     if (!shape.valid()) return Error{Errc::bad_parameter, family + ": a shape outside its range"};
@@ -118,7 +118,7 @@ class FlatProbes {
   template <class K, class Use>
   void in_batches(std::span<const K> keys, Use use) const noexcept {
     using Digests = std::array<digest, kBatch>;
-    // A few at a time: a burst of 64 prefetches finds the memory system full (1.5 times the time for text at 1e7 keys).
+    // A few at a time: a burst of 64 prefetches overloads the memory system (1.5 times the time for text at 1e7 keys).
     constexpr std::size_t kFew = 8;
     const auto fetch = [&, ahead = detail::far_away(byte_size())](std::size_t from, std::size_t size, Digests& next) {
       for (std::size_t i = 0; i < size; i += kFew) {
@@ -232,7 +232,7 @@ class FlatSpan : public FlatProbes<L, H> {
   void insert(std::span<const digest> many) noexcept requires(!FillingLayout<L>) {
     insert(many, detail::far_away(this->byte_size()));
   }
-  // How many of them went in; fewer than many.size() if it is full.
+  // Returns how many were inserted; fewer than many.size() if it is full.
   [[nodiscard]] std::size_t insert(std::span<const digest> many) noexcept requires FillingLayout<L> {
     return insert(many, detail::far_away(this->byte_size()));
   }
@@ -369,9 +369,9 @@ struct SharedOf<L, H> {
 };
 }  // namespace detail
 
-// Owns its memory, and is a view of it: whatever it can answer, its view answers. Views and spans are of an owner that
-// has a name: those of a temporary do not compile. An owner that was moved from answers *perhaps* to every key, takes
-// keys without changing (`present`, `kept`), has no writable bytes and may be assigned to.
+// Owns its memory, and is a view of it: whatever it can answer, its view answers. Only an owner that has a name gives
+// views and spans: those of a temporary do not compile. A moved-from owner answers *perhaps* to every key, ignores
+// inserts and erases (`present`, `kept`), has no writable bytes and may be assigned to.
 // If the layout extends, insert takes more memory when it needs it: its views and spans are valid until the next one.
 template <MutableLayout L, Hasher H>
 class Flat : public FlatProbes<L, H> {

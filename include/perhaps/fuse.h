@@ -33,9 +33,9 @@
 // 20 at any size, and then the next seed is tried. Small shards are one segment wide: 1.23 slots per key at 10,000
 // keys, 1.6 at 100, 3 at 10.
 //
-// A shard is sized by its number of keys alone, before a seed is known, so building cannot be saved by more room. It
-// does not have to be: 65,536 seeds are there, the keys' slots are as good as independent from seed to seed, and at one
-// failure in 20 the 16th is reached once in 10^20 shards. The first 16 seeds leave the first slot to the
+// A shard is sized by its number of keys alone, before a seed is known, so a build that fails cannot ask for more room.
+// It does not have to: there are 65,536 seeds, the slots of the keys are practically independent from seed to seed, and
+// at one failure in 20 the 16th is reached once in 10^20 shards. The first 16 seeds leave the first slot to the
 // leading bits of the digest, so that ascending digests walk through the shard from left to right and the builder works
 // in cache; if digests are not spread evenly (a foreign hash), later seeds mix the digest first. If every seed
 // failed, the head would say `segments` = 0, and the shard would answer *perhaps* to everything: no key is ever lost.
@@ -103,7 +103,7 @@ struct FuseGeometry {
   static FuseGeometry at(const std::byte* shard) noexcept {
     return {load<std::uint16_t>(shard + 4), load<std::uint32_t>(shard), load<std::uint16_t>(shard + 6)};
   }
-  // Of nearly every shard, and one comparison tells: no seed, and not open.
+  // True of nearly every shard, by one comparison: its seed is 0 and it is not open.
   static bool is_plain(std::uint64_t head) noexcept { return (head >> 32) - 1 < 0xffff; }
   static FuseGeometry plain(std::uint64_t head) noexcept {
     return {static_cast<std::uint32_t>(head >> 32), static_cast<std::uint32_t>(head), 0};
@@ -192,7 +192,7 @@ template <class Use>
   return use(FuseBits());
 }
 
-// Where the slots of a digest are in the table, and what they have to be together.
+// Where the slots of a digest are in the table, and what their XOR has to be.
 template <unsigned kArity, class Slots>
 struct FuseLookup {
   std::uint64_t place[kArity];
@@ -215,7 +215,7 @@ struct FuseLookup {
     const auto g = FuseGeometry::at(table + from);
     FuseLookup lookup;
     lookup.find(shape, from, g, h);
-    if (g.segments == 0) {  // open: whatever the slots are, it is the fingerprint
+    if (g.segments == 0) {  // open: any slots match the fingerprint
       lookup.fingerprint = 0;
       for (const std::uint64_t each : lookup.place) lookup.fingerprint ^= Slots::at(table, each);
     }

@@ -203,8 +203,8 @@ std::uint64_t count(const BasicGrowing<H>& filter, std::type_identity_t<Digest<H
   return count(filter.view(), d);
 }
 
-// All that is in either; what is in both is in twice. It keeps growing as `a` would, whose rate it promises for the
-// keys to come; what is in it has the sum of both rates.
+// All fingerprints of both; one that is in both is stored twice. It keeps growing as `a` would, whose rate it promises
+// for the keys to come; for those already in it, the rates of both add up.
 template <Hasher H>
 Result<BasicGrowing<H>> merge(FlatView<GrowingLayout, H> a, std::type_identity_t<FlatView<GrowingLayout, H>> b) {
   if (!(a.hasher() == b.hasher())) return Error{Errc::mismatch, "growing: the filters hash with different seeds"};

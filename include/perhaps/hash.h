@@ -12,12 +12,12 @@
 //   digest --spread--> word = digest * H::kSpread mod 2^64 --layout--> positions
 //
 // Layouts take places from the top of a word and patterns from the rest. If words were digests, a service that routes
-// keys by the top bits of the same digest would leave each of its filters a sixteenth of its lines (a filter made for
-// 1 % then answered *perhaps* to 99.9 % of absent keys). The top bits of a product depend on all bits of the digest, so
-// no range of digest bits that somebody else has used up thins a table out. Whoever routes by the digest itself uses
-// partition_of() and may keep default filters behind it; what must not be shared is the *word*. The seed of Hash{} is
-// our own for the same reason: XXH3-64 with seed 0 is what everybody else routes with. Hashers of other systems have no
-// kSpread; their digests reach the layout as they are, since their formats say so.
+// keys to 16 filters by the top bits of the same digest would leave each filter a sixteenth of its lines (a filter made
+// for 1 % then answered *perhaps* to 99.9 % of absent keys). The top bits of a product depend on all bits of a digest,
+// so a table fills evenly whichever bits of the digest were used to route its keys. To route by the digest itself, use
+// partition_of(); default filters can stand behind it. Only the *word* must not be used. For the same reason Hash{} has
+// a seed of our own: XXH3-64 with seed 0 is what everybody else routes with. Hashers of other systems have no kSpread;
+// their digests reach the layout as they are, since their formats say so.
 //
 // Two schemes:
 //   Hash       XXH3-64 for bytes, a folded multiplication for integers. Fast. The default.
@@ -57,7 +57,7 @@ constexpr std::uint64_t spread_of() noexcept {
     return 1;
   }
 }
-// And what words are multiplied by to become digests again. Newton: each step doubles the low bits that are right.
+// Its inverse, which turns words into digests again. Newton's method: each step doubles the number of correct low bits.
 template <class H>
 constexpr std::uint64_t unspread_of() noexcept {
   std::uint64_t inverse = spread_of<H>();
@@ -77,7 +77,7 @@ struct Digest {
 
   Digest() = default;  // Not a digest yet: for arrays that are about to be filled.
 
-  // The one way to make one, so that insert({42}) is not a way to mistake a key for a digest.
+  // The only way to make one: insert({42}) cannot take a key for a digest by accident.
   static constexpr Digest made_by([[maybe_unused]] const H& hasher, typename H::word value) noexcept {
 #if PERHAPS_CHECK_DIGESTS
     return Digest(value, hasher.tag());
@@ -128,7 +128,7 @@ namespace detail {
 template <class K>
 concept AmbiguousInteger = std::same_as<K, bool> || std::same_as<K, char> || std::same_as<K, wchar_t> ||
     std::same_as<K, char8_t> || std::same_as<K, char16_t> || std::same_as<K, char32_t>;
-// The 64-bit type itself, signed or not: long long is another type where that is long, and may not alias it.
+// The 64-bit type itself, signed or not. Where that is long, long long is another type and may not alias it.
 template <class K>
 concept IntegerWord = std::same_as<K, std::uint64_t> || std::same_as<K, std::int64_t>;
 }  // namespace detail
@@ -140,7 +140,7 @@ template <class K>
 concept TextKey = std::convertible_to<const K&, std::string_view>;
 template <class K>
 concept BytesKey = std::convertible_to<const K&, Bytes> && !TextKey<K>;
-// What a filter can be asked about.
+// What can be inserted into a filter and looked up in it.
 template <class K>
 concept Key = IntegerKey<K> || TextKey<K> || BytesKey<K>;
 
@@ -181,7 +181,7 @@ constexpr std::uint64_t partition_of(
 }
 
 namespace detail {
-// Odd, and the words of integers are those of a hash of two multiplications: fold, then this.
+// Odd. For integers it is the second multiplication of their hash: fold, then spread.
 inline constexpr std::uint64_t kSpread = 0xd6e8feb86659fd93u;
 }  // namespace detail
 
@@ -206,7 +206,7 @@ class Hash {
   PERHAPS_API void many(std::span<const Bytes> keys, std::span<Digest<Hash>> out) const noexcept;
   PERHAPS_API void many(std::span<const std::string_view> keys, std::span<Digest<Hash>> out) const noexcept;
 
-  // Integers: a 64 x 64 -> 128 bit product, folded. The seed enters multiplied, because seeds 0, 1, 2.. xored into keys
+  // Integers: a 64 x 64 -> 128 bit product, folded. The seed is multiplied first: seeds 0, 1, 2.. xored into keys
   // 0, 1, 2.. would only permute the same set. The fold alone is not enough for a table: keys that form a grid would
   // come out well above the model, and sequences below it. The spread is the second product, and with it the words of
   // sequences, strides, pointers, doubles, grids and reversed bytes all behave as random ones (hash_test). The two
@@ -223,7 +223,7 @@ class Hash {
   std::uint64_t seed_ = kDefaultSeed;
 };
 
-// A filter that strangers can feed or question keeps its false-positive rate only under a secret they cannot guess.
+// A filter whose keys or queries come from others keeps its false-positive rate only under a secret they cannot guess.
 class KeyedHash {
  public:
   using word = std::uint64_t;
@@ -233,7 +233,7 @@ class KeyedHash {
 
   // There is no default: a filter under a secret that everybody knows would only look safe.
   PERHAPS_API explicit KeyedHash(const Secret& secret) noexcept;
-  // A fresh secret from the operating system. Keep it: without it the filter cannot be asked.
+  // A fresh secret from the operating system. Keep it: without it the filter cannot be queried.
   PERHAPS_API static Secret new_secret();
 
   // Bytes: SipHash-1-3 under the secret. Integers: SipHash-1-3 of their eight little-endian bytes under a second

@@ -49,7 +49,7 @@ template <class L>
 concept FillingLayout = MutableLayout<L> && requires {
   requires L::fills_up;
 };
-// Its table is not full for good: larger(shape, table) is the shape to continue in, if there is one. The owner keeps
+// Its table can be enlarged: larger(shape, table) is the shape to continue in, if there is one. The owner keeps
 // the bytes, adds zeros up to the size of that shape, and calls extend(shape, larger, table).
 template <class L>
 concept ExtendingLayout = FillingLayout<L> &&
@@ -88,7 +88,7 @@ concept ErasableLayout = MutableLayout<L> &&
   { L::needs_rebuild(shape, table) }
   noexcept->std::same_as<bool>;
 };
-// Knows how many keys are in.
+// Knows how many keys it holds.
 template <class L>
 concept CountedLayout = Layout<L> && requires(typename L::Shape shape, const std::byte* table) {
   { L::keys(shape, table) }
@@ -106,8 +106,8 @@ struct Condition {
 };
 
 namespace detail {
-// A table that answers *perhaps* to every digest: what an owner is left with that was moved from, so that it can still
-// be queried. All ones in the default shape are one for most layouts; the others have an `everything()`.
+// A table that answers *perhaps* to every digest: what a moved-from owner is left with, so that it can still be
+// queried. For most layouts that is the default shape filled with ones; the others have an `everything()`.
 template <class Shape>
 struct Everything {
   Shape shape;

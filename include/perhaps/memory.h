@@ -14,7 +14,7 @@
 
 namespace perhaps {
 
-// What one object can take at most: on a 32-bit machine 2 GiB, not what wraps around.
+// The largest size of one object: 2 GiB on a 32-bit machine. Larger requests must not wrap around.
 inline constexpr std::uint64_t kMaxMemory = PTRDIFF_MAX;
 // `bytes` as a size of memory. Throws std::bad_alloc if it is more than kMaxMemory.
 inline std::size_t memory_size(std::uint64_t bytes) {
@@ -30,7 +30,7 @@ class Memory {
   // Zeroed. Throws std::bad_alloc.
   PERHAPS_API explicit Memory(std::uint64_t bytes);
   PERHAPS_API Memory(const Memory& other);
-  // What was moved from is empty.
+  // A moved-from Memory is empty.
   Memory(Memory&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   Memory& operator=(Memory other) noexcept {
     std::swap(data_, other.data_);
@@ -39,7 +39,7 @@ class Memory {
   }
   ~Memory() { release(); }
 
-  // Keeps what there is of the first `bytes` bytes; new ones are zero. Shrinking never moves it. If it throws
+  // Keeps the contents up to `bytes` bytes; new bytes are zero. Shrinking never moves it. If it throws
   // std::bad_alloc, nothing has changed.
   PERHAPS_API void resize(std::uint64_t bytes);
 

@@ -237,7 +237,7 @@ class QuotientWriter {
 
  private:
   detail::QuotientPen pen_;
-  std::uint64_t waiting_ = 0;  // the last one appended: whether it ends its run, the next one says
+  std::uint64_t waiting_ = 0;  // the last one appended: the next one tells whether it ends its run
   bool has_waiting_ = false;
   bool good_ = true;
 };
@@ -269,9 +269,9 @@ void for_each_fingerprint(FlatView<QuotientLayout, H> filter, Use use) {
   }
 }
 
-// All that is in either; what is in both is in twice. Linear and sequential: two readers, one writer. The shapes may
-// differ as long as buckets * 2^width does not. Into `shape`, or the smallest of that kind that holds both. Errc::full:
-// more copies of the last fingerprints than the spare slots at the end can take.
+// All fingerprints of both; one that is in both is stored twice. Linear and sequential: two readers, one writer. The
+// shapes may differ as long as buckets * 2^width does not. Into `shape`, or the smallest of that kind that holds both.
+// Errc::full: more copies of the last fingerprints than the spare slots at the end can take.
 template <Hasher H>
 Result<BasicQuotient<H>> merge(FlatView<QuotientLayout, H> a, std::type_identity_t<FlatView<QuotientLayout, H>> b,
                                QuotientShape shape) {

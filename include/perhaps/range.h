@@ -94,7 +94,7 @@ struct RangeShape {
   std::uint64_t universe = 1;   // r, 1 to kMaxUniverse
   std::uint32_t half_bits = 0;  // twice the logarithm of the radix; odd up to kMaxOddHalfBits, even up to kMaxHalfBits
 
-  // The largest universe that the bits have room for, beside 104 bytes of head and padding; or the least of the rate.
+  // The largest universe that fits into the bits beside 104 bytes of head and padding, or the smallest for the rate.
   PERHAPS_API static RangeShape for_keys(const RangeRequest& request);
   // The smallest table of so many places in a universe.  REQUIRES: keys <= kMaxKeys, 1 <= universe <= kMaxUniverse
   PERHAPS_API static RangeShape smallest(std::uint64_t keys, std::uint64_t universe);
@@ -104,10 +104,10 @@ struct RangeShape {
   // Of an empty range of that many numbers: the bound of the theorem.
   PERHAPS_API double fpr(double range_size) const noexcept;
 
-  // Of lows.
+  // The number of different lows.
   PERHAPS_API std::uint64_t radix() const noexcept;
   std::uint64_t buckets() const noexcept { return (universe - 1) / radix() + 1; }
-  // Of an entry of the directories.
+  // Bits of an entry of the directories.
   PERHAPS_API std::uint32_t width() const noexcept;
   // The parts, in bytes; then the whole table, without the code.
   PERHAPS_API std::uint64_t bucket_directory_bytes() const noexcept;

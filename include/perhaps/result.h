@@ -1,6 +1,6 @@
 // Result<T>: a value, or the reason there is none.
 //
-// Wrong bytes come back as an Error; a wrong caller meets an assert; no memory is std::bad_alloc. The spelling is
+// Wrong bytes are an Error, a broken REQUIRES is an assert, lack of memory is std::bad_alloc. The spelling is
 // the part of std::expected that we use, and the type is the same on every compiler and under every -std: a type
 // that changed with the compiler's version would change the ABI of every function that returns it.
 #pragma once
@@ -53,7 +53,7 @@ class [[nodiscard]] Result {
   T* operator->() & noexcept { return value(); }
   const T* operator->() const& noexcept { return value(); }
   // What a temporary owns is gone after the full expression, and whatever borrowed from it dangles: open(path)->as<V>()
-  // does not compile. A value that owns nothing, such as a view, can be used in passing.
+  // does not compile. A value that owns nothing, such as a view, can be used as a temporary.
   T* operator->() && noexcept requires std::is_trivially_destructible_v<T> { return value(); }
   T* operator->() && = delete;
   const T* operator->() const&& = delete;
@@ -80,14 +80,14 @@ class [[nodiscard]] Result {
 template <>
 class [[nodiscard]] Result<void> {
  public:
-  // It was done.
+  // Success.
   Result() = default;
-  // It was not.
+  // Failure.
   Result(Error error) : error_(std::move(error)) {}
 
-  // It was done.
+  // True on success.
   explicit operator bool() const noexcept { return !error_; }
-  // REQUIRES: it was not done.
+  // REQUIRES: *this holds an error.
   const Error& error() const& noexcept {
     assert(error_);
     return *error_;

@@ -231,7 +231,7 @@ struct RibbonLayout {
     const unsigned code = static_cast<unsigned>(codes[start >> 9]) >> (start >> 6 & 6) & 3;
     return (start & 127) < kFrontThresholds[code];
   }
-  // What a key wants of its slots.
+  // The condition that a key puts on its slots.
   struct Equation {
     std::uint64_t coefficients;
     std::uint32_t fingerprint;
@@ -342,7 +342,7 @@ struct RibbonLayout {
     return {};
   }
 
-  // Inlined by order: as a call it passes the shape through memory.
+  // Always inlined: a call would pass the shape through memory.
   template <class Isa>
   [[gnu::always_inline]] static bool may_contain(const Shape& shape, const std::byte* table, std::uint64_t h) noexcept {
     if (shape.starts[0] == 0) [[unlikely]]

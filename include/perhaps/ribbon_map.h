@@ -5,8 +5,8 @@
 //   auto map = RibbonMap::build(digests, values, {.value_bits = 8}, {.threads = 2});
 //   if (const auto value = map->find(digest)) use(*value);
 //
-// It is the ribbon of ribbon.h with other results. A filter asks a key for columns that equal its fingerprint; a map
-// asks for its columns, and they are the answer:
+// It is the ribbon of ribbon.h with other results. A filter compares the columns of a key with its fingerprint; in a
+// map, the columns of a key are the answer:
 //
 //   column      0 .. check_bits - 1                 check_bits .. check_bits + value_bits - 1
 //   of a key    the lowest bits of its fingerprint  its value, lowest bit first
@@ -152,7 +152,7 @@ class RibbonMapProbes {
   std::uint64_t keys() const noexcept { return shape_.keys(); }
   void prefetch(digest d) const noexcept { RibbonMapLayout::prefetch(shape_, table_, d.word()); }
 
-  // Nothing: the key is not in the map, which without check bits is only said if the map has no keys.
+  // Nothing if the key is not in the map. Without check bits that happens only if the map has no keys.
   std::optional<std::uint64_t> find(digest d) const noexcept {
     d.check(hasher_);
     std::uint64_t value = 0;
@@ -224,8 +224,7 @@ class BasicRibbonMapView : public RibbonMapProbes<H> {
  public:
   using typename Base::Shape;
 
-  // The one way to get a view over bytes, so a view that exists can be asked. Looks at sizes and heads, never at every
-  // byte.
+  // The one way to get a view over bytes, so a view that exists can be queried. Reads sizes and heads, not every byte.
   static Result<BasicRibbonMapView> over(Bytes table, Shape shape, H hasher = H{}) {
     if (auto ok = RibbonMapLayout::check(shape, table); !ok) return std::move(ok).error();
     return BasicRibbonMapView(table.data(), shape, hasher);
@@ -256,8 +255,8 @@ class BasicRibbonMap : public RibbonMapProbes<H> {
   using typename Base::Shape;
   static constexpr bool owns_bytes = true;  // so a temporary gives no view
 
-  // A map from digests[i] to values[i], in any order. An error is a digest with two values, a value that has more than
-  // `value_bits` bits, a request outside its range, or an operating system that gave no room for the temporary file.
+  // A map from digests[i] to values[i], in any order. Fails if a digest has two values, a value has more than
+  // `value_bits` bits, the request is out of range, or the operating system has no room for the temporary file.
   // Throws std::bad_alloc.  REQUIRES: as many values as digests
   static Result<BasicRibbonMap> build(std::span<const digest> digests, std::span<const std::uint64_t> values,
                                       const MapRequest& request, BuildOptions options = {}, H hasher = H{}) {
@@ -327,8 +326,8 @@ class BasicRibbonMapBuilder {
 
   H hasher() const noexcept { return hasher_; }
 
-  // One thread's way in. Nothing to flush. Inserts answer false once entries can no longer be stored; finish() says
-  // why. If one throws std::bad_alloc, finish() will.
+  // The way in for one thread. Nothing to flush. Inserts answer false once entries can no longer be stored; finish()
+  // says why. If one throws std::bad_alloc, finish() will.
   class Lane {
    public:
     // REQUIRES: the builder outlives it.

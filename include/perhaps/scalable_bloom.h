@@ -1,4 +1,4 @@
-// The scalable Bloom filter: for a number of keys that nobody knows (Almeida, Baquero, Preguica, Hutchison 2007).
+// The scalable Bloom filter, for an unknown number of keys (Almeida, Baquero, Preguica, Hutchison 2007).
 //
 //   link 0      link 1            link 2                              a chain of plain filters, each made for
 //   | c keys |  | growth c keys | | growth^2 c keys            |      `growth` times the keys of the last
@@ -88,7 +88,7 @@ struct ScalableShape {
   Growth growth;
   std::vector<Entry> links;  // oldest first
 
-  // 1 - prod (1 - fpr of a link), by the models of the links. Without links it was moved from: 1.
+  // 1 - prod (1 - fpr of a link), by the models of the links. 1 for a moved-from chain, which has no links.
   double fpr() const {
     if (links.empty()) return 1;
     double none = 0;
@@ -218,7 +218,7 @@ class ScalableProbes {
   ScalableProbes(const ScalableProbes&) = default;
   ScalableProbes& operator=(const ScalableProbes&) = default;
 
-  // It has no links then, and never otherwise.
+  // A chain has no links only after it was moved from.
   bool moved_from() const noexcept { return links_.empty(); }
 
   // At most kColumn digests. Each link gets one batch call, with the keys that no newer link claimed, so that its
@@ -310,8 +310,8 @@ class Scalable : public ScalableProbes<typename F::layout, typename F::hasher_ty
   using typename Base::digest;
   using typename Base::Shape;
 
-  // This and every insert may throw std::bad_alloc; the chain is then unchanged. So does an insert for which a 4097th
-  // link would be needed: with a factor of 1 that is after 4096 * first keys.
+  // This and every insert may throw std::bad_alloc; the chain is then unchanged. So does an insert that needs a
+  // 4097th link: with a factor of 1 that is after 4096 * first keys.
   explicit Scalable(const Growth& growth = {}, H hasher = H{}) : Base(hasher) {
     assert(growth.valid());
     this->shape_.growth = growth;
@@ -328,7 +328,7 @@ class Scalable : public ScalableProbes<typename F::layout, typename F::hasher_ty
   }
   ~Scalable() = default;
 
-  // `present`: it looked present in some link, and was not put in again.
+  // `present`: it looked present in some link, and was not inserted again.
   Inserted insert(digest d) {
     if (this->may_contain(d)) return Inserted::present;  // so also if it was moved from
     if (is_full()) grow_next();

@@ -1,6 +1,7 @@
 // The maths: how many bits for how many keys at which false-positive rate (FPR), and back.
 //
-// A shape is the numbers that fix a layout. Each family has one here, with its model:
+// A shape is the numbers that fix a layout. Those of the three Bloom filters are here, each with its model; every other
+// family has its shape in its own header, with the same functions:
 //
 //   for_keys(request)     keys x FPR (or bits per key, or a memory budget) -> the shape
 //   fpr(keys)             the rate after `keys` distinct keys, by the exact model of the layout
@@ -42,8 +43,8 @@ inline constexpr double kLeastFpr = 1e-12;
 
 // What is wanted of a filter. `keys` is how many will be inserted; the first of `max_bytes`, `bits_per_key` and `fpr`
 // that is not zero decides the size. A filter is never smaller than one line, block or byte.
-// REQUIRES: kLeastFpr <= fpr < 1 where it decides, bits_per_key >= 0. A lower rate is taken for the lowest that the
-// family has; Shape::fpr(keys) says which. (AnyRequest and the command line refuse it instead.)
+// REQUIRES: kLeastFpr <= fpr < 1 where it decides, bits_per_key >= 0. A rate below the lowest that the family has is
+// raised to it; Shape::fpr(keys) says what it is. (AnyRequest and the command line refuse it instead.)
 //
 // What only some families can honour is not a field here but in a request of their own (GuardedRequest, FuseRequest),
 // so that asking another family for it does not compile. A plain request becomes any of these.
@@ -91,7 +92,7 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 
 // No filter of any kind can do with fewer bits per key: log2(1 / fpr).
 PERHAPS_API double bits_per_key_limit(double fpr) noexcept;
-// Nor with a lower rate than this: the probability that one of `keys` keys has the 64-bit digest of an absent one.
+// Nor has any a lower rate than this: the probability that one of `keys` keys has the 64-bit digest of an absent one.
 constexpr double equal_digests(double keys) noexcept { return keys * 0x1p-64; }
 
 // Classic Bloom filter: `probes` bits anywhere in an array of `bits` bits.

@@ -123,7 +123,7 @@ namespace detail {
 
 // The directory, for the families' lookups.
 constexpr std::uint64_t shard_of(unsigned shard_bits, std::uint64_t h) noexcept {
-  return h >> 1 >> (63 - shard_bits);  // in two steps: there may be one shard, and a shift by 64 is no shift
+  return h >> 1 >> (63 - shard_bits);  // in two steps: there may be one shard, and a shift by 64 is undefined
 }
 constexpr std::uint64_t directory_bytes(unsigned shard_bits) noexcept {
   return ((std::uint64_t{1} << shard_bits) + 1) * 8;
@@ -297,8 +297,8 @@ class StaticFilter : public FlatProbes<L, H> {
   using typename Base::Shape;
   static constexpr bool owns_bytes = true;  // so a temporary gives no view
 
-  // A filter of `digests`, in any order, repeated or not. `request.keys` is ignored: they are counted. An error
-  // is an operating system that gave no room for the temporary file, or a key that is missing after all (`verify`).
+  // A filter of `digests`, in any order, repeated or not. `request.keys` is ignored: they are counted. Fails if
+  // the operating system has no room for the temporary file, or if a key is missing after all (`verify`).
   // Throws std::bad_alloc.
   static Result<StaticFilter> build(std::span<const digest> digests, const RequestOf<Shape>& request,
                                     BuildOptions options = {}, H hasher = H{}) {
@@ -361,7 +361,7 @@ class StaticBuilder {
 
   H hasher() const noexcept { return hasher_; }
 
-  // One thread's way in. Nothing to flush: what was inserted is in. Both inserts answer false once digests can no
+  // The way in for one thread. There is nothing to flush. Both inserts answer false once digests can no
   // longer be stored, so that a long stream may stop; finish() says why. If one throws std::bad_alloc, finish() will.
   class Lane {
    public:

@@ -47,7 +47,7 @@
 //   the same inside one line (a lane of each line a slice)           1      24.1     37.5     54.5      103
 //   this with one row: eight generations in one line                 1      25.0     46.8     87.5      331
 //
-// The age-partitioned filter (Shtul, Baquero, Almeida 2020) is where this began: of k + l slices the k youngest are
+// The age-partitioned filter (Shtul, Baquero, Almeida 2020) was the starting point: of k + l slices the k youngest are
 // written to, and a key is present if k consecutive slices have it. It shares bits between generations and pays for it
 // with slices that are still half empty: (k + l) / l times the bits of a plain filter, where this pays 8 / 7. Its gain
 // is to touch fewer slices than all generations together; interleaved generations touch fewer lines still. One line for
@@ -173,7 +173,7 @@ struct WindowLayout {
   static bool may_contain(WindowShape shape, const std::byte* table, std::uint64_t h) noexcept {
     return seen(shape, table, h) != 0;
   }
-  // `present`: the key was perhaps in the window. It is put in all the same, and its window begins anew.
+  // `present`: the key was perhaps in the window. It is inserted all the same, and its window begins anew.
   static Inserted insert(WindowShape shape, std::byte* table, std::uint64_t h) noexcept {
     std::uint64_t before = 0;
     detail::kernels().window_check_and_insert(shape, table, {.words = &h, .count = 1}, &before);
@@ -237,7 +237,7 @@ void insert(BasicWindow<H>& filter, std::type_identity_t<std::span<const Digest<
 struct WindowState {
   std::uint64_t generation = 0;             // how many have begun, in jumps of at most 8
   std::uint64_t epoch = 0;                  // by time: floor(now / step)
-  std::array<std::uint64_t, 8> inserted{};  // keys put in, the present generation first; repeated keys count again
+  std::array<std::uint64_t, 8> inserted{};  // keys inserted, the present generation first; repeated keys count again
   double fpr = 0;                           // by the model, if they are all distinct: an upper bound
 };
 // REQUIRES: table.size() >= shape.bytes()

@@ -268,7 +268,7 @@ PERHAPS_INLINE void query_keys(const Batch<Word>& batch, std::uint64_t* answers,
                                  });
   });
 }
-// How many went in: all of them.
+// Returns how many were inserted: all of them.
 template <std::size_t kTurn, class Outline, class Word, class Steps>
 PERHAPS_INLINE std::size_t insert_keys(const Batch<Word>& batch, std::uint64_t table_bytes, Steps steps) {
   with_source(batch, [=, &batch](auto source) {
@@ -277,7 +277,7 @@ PERHAPS_INLINE std::size_t insert_keys(const Batch<Word>& batch, std::uint64_t t
   });
   return batch.count;
 }
-// For tables that fill up: insert(where, digest) -> Inserted. How many went in before the first that did not.
+// For tables that fill up: insert(where, digest) -> Inserted. Returns how many were inserted before the first refusal.
 template <std::size_t kTurn, class Outline, class Word, class Place, class Ask, class Insert>
 PERHAPS_INLINE std::size_t insert_until_full(const Batch<Word>& batch, Place place, Ask ask, Insert insert) {
   std::size_t inserted = 0;
@@ -339,7 +339,7 @@ void query_batch(const typename L::Shape& shape, const std::byte* table, const B
     query_by_key<L>(shape, table, batch, answers);
   }
 }
-// How many of them went in; fewer than batch.count only if the layout fills up.
+// Returns how many were inserted; fewer than batch.count only if the layout fills up.
 template <class L>
 std::size_t insert_batch(const typename L::Shape& shape, std::byte* table,
                          const Batch<typename L::word>& batch) noexcept {

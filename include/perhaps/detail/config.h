@@ -3,7 +3,7 @@
 
 #if __cplusplus < 202002L
 #error "perhaps needs C++20: compile with -std=c++20"
-#include <a C++20 compiler>  // Does not exist, which ends the compilation: what would follow says nothing more.
+#include <a C++20 compiler>  // Does not exist, so compilation ends here, before errors that say less.
 #endif
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace perhaps {
 
-// The unit in which memory moves. It is part of layouts and files, so it is not asked of the machine.
+// The unit in which memory moves. It is part of layouts and files, so it is the same on every machine.
 inline constexpr std::size_t kLineBytes = 64;
 
 }  // namespace perhaps

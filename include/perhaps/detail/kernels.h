@@ -28,7 +28,7 @@ struct Batch;
 template <class Shape>
 using QueryKernel = void (*)(const Shape& shape, const std::byte* table, const Batch<>& batch,
                              std::uint64_t* answers) noexcept;
-// How many went in.
+// Returns how many were inserted.
 template <class Shape>
 using InsertKernel = std::size_t (*)(const Shape& shape, std::byte* table, const Batch<>& batch) noexcept;
 
@@ -61,7 +61,7 @@ struct Kernels {
 // The ones in use: the best that this CPU has, or those that PERHAPS_ISA in the environment names.
 PERHAPS_API const Kernels& kernels() noexcept;
 
-// Larger than the L2 cache: a batch gains from prefetching. Smaller: it only pays for it.
+// Whether a table is larger than the L2 cache. If it is, a batch gains from prefetching; if not, it only pays for it.
 PERHAPS_API bool far_away(std::uint64_t table_bytes) noexcept;
 
 }  // namespace perhaps::detail

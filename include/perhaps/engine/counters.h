@@ -26,7 +26,7 @@ struct LevelCounts {
 
   // How often its filter was queried.
   std::uint64_t probes() const noexcept { return no + found + false_positives; }
-  // Among the questions about keys that were not there; 0 if there were none.
+  // Among the queries for absent keys; 0 if there were none.
   double fpr() const noexcept {
     const std::uint64_t absent = no + false_positives;
     return absent == 0 ? 0 : static_cast<double>(false_positives) / static_cast<double>(absent);

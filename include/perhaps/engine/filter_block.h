@@ -77,7 +77,7 @@ class PrefixExtractor {
 
   // Whether a key can have several.
   bool several() const noexcept { return kind_ == Kind::lengths || kind_ == Kind::delimiters; }
-  // With which the trailer of a block describes it.
+  // As the trailer of a block stores it.
   Kind kind() const noexcept { return kind_; }
   std::uint32_t parameter() const noexcept { return parameter_; }
   // The prefix of a key, if it has one; of several the longest.

@@ -82,8 +82,8 @@ class File {
   // Of the keys, the secret included.
   AnyHasher hasher() const noexcept { return hasher_; }
 
-  // View = LineBloomView, BlockBloomView, BloomView or the same with KeyedHash. Valid while the File lives, so that a
-  // File which nobody keeps has none.
+  // View = LineBloomView, BlockBloomView, BloomView or the same with KeyedHash. Valid while the File lives, so a
+  // temporary File gives none.
   template <class View>
   Result<View> as() const& {
     using L = typename View::layout;
@@ -139,8 +139,8 @@ class NewContainer {
   PERHAPS_API ~NewContainer();
 
   PERHAPS_API std::span<std::byte> section() noexcept;  // empty after commit
-  // Once: header, checksums, fsync, rename. Of `record`, only the numbers are new: what is said about the filter was
-  // given to create(), and anything else than that, or nothing, is an error.
+  // Once: header, checksums, fsync, rename. Of `record`, only the numbers are new: `about` was given to create(),
+  // and must be the same here, or empty.
   PERHAPS_API Result<void> commit(const Record& record);
 
  private:

@@ -26,9 +26,9 @@ class FileWriter {
   PERHAPS_API FileWriter(FileWriter&&) noexcept;
   PERHAPS_API ~FileWriter();
 
-  // Bytes so far.
+  // The bytes written so far.
   std::uint64_t size() const noexcept { return size_; }
-  // Behind them.
+  // Adds bytes at the end.
   PERHAPS_API Result<void> append(Bytes bytes);
   PERHAPS_API Result<void> overwrite(std::uint64_t at, Bytes bytes);  // REQUIRES: within what is there
   PERHAPS_API Result<void> commit();                                  // once

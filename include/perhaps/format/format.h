@@ -1,4 +1,4 @@
-// Filters in the bytes of other systems: recognised, asked, inspected, written, converted.
+// Filters in the bytes of other systems: recognised, queried, inspected, written, converted.
 //
 //   auto opened = format::open({.bytes = bytes, .file_name = "na-1-big-Filter.db"});
 //   if (opened && opened->whole->may_contain(key)) ..                  // as that system would answer
@@ -10,7 +10,7 @@
 //
 // codecs() is the whole list; doc/formats/ has a page for each that describes the bytes without this program.
 //
-// A foreign file has no type in this library: its hash is its own affair, so it is asked with keys, never with digests.
+// A foreign file has no type in this library. It hashes in its own way, so it is queried with keys, never with digests.
 // Nothing is trusted: lengths are checked before content, and content before memory is taken. Damage that can be seen
 // is an Error that names the format and the fact, or, inside an engine, a filter that answers *perhaps*.
 #pragma once
@@ -101,9 +101,9 @@ struct Entry {
 // A source that was understood.
 struct Opened {
   std::string_view format;
-  // Asks the file as its own system would: *no* means that no part of it has the key.
+  // Answers as its own system would: *no* means that no part of the file has the key.
   std::shared_ptr<const AnyFilter> whole;
-  // What a seek to a prefix asks, where the file has a prefix filter: the keys are seek targets. Else null.
+  // For seeks to a prefix, if the file has a prefix filter: the keys are seek targets. Otherwise null.
   std::shared_ptr<const AnyFilter> seek;
   std::vector<Entry> entries;      // every filter inside, in the order of the file
   std::vector<std::string> notes;  // trailing data, damage, what the format cannot reveal: for people
@@ -129,9 +129,9 @@ struct Codec {
   std::span<const Param> params;
   Sniffed (*sniff)(const Source& source);  // throws std::bad_alloc, as all of these
   Result<Opened> (*open)(const Source& source, const Params& params);
-  // Null: cannot be written. `keys` in the order in which the system would be given them; duplicates are its affair.
+  // Null: cannot be written. `keys` in the order in which the system would be given them, duplicates included.
   Result<std::vector<std::byte>> (*build)(std::span<const Bytes> keys, const Params& params);
-  // Null: other bytes cannot become these. Else, for what exactly the same filter can be made of, or the reason not.
+  // Null: no other format can be converted to this one. Otherwise the same filter in these bytes, or the reason not.
   Result<Converted> (*convert)(const Source& source, const Opened& from, const Params& params);
 };
 
