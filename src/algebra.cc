@@ -29,7 +29,7 @@ double with_equals(double rate, const Shape& shape, double keys) {
 
 Condition condition_of(BloomShape shape, Bytes table) {
   assert(table.size() >= shape.bytes());
-  // The unused bits of the last byte are no part of the filter, whatever a file says.
+  // The unused bits of the last byte are not part of the filter, even if a file sets them.
   std::uint64_t ones = count_ones(table.first(shape.bits / 8));
   if (shape.bits % 8 != 0) {
     const unsigned last = std::to_integer<unsigned>(table[shape.bits / 8]) & ((1u << shape.bits % 8) - 1);

@@ -71,7 +71,7 @@ bool find_room(CuckooShape shape, std::byte* table, std::uint64_t h) noexcept {
 bool CuckooLayout::crowd_in(CuckooShape shape, std::byte* table, std::uint64_t h) noexcept {
   if (find_room(shape, table, h)) return true;
   const std::uint64_t waiting = Layout::stashed(table);
-  // Once only, or copies of one key would take the places of all others.
+  // Each digest once only, or copies of one key would fill the stash.
   if (waiting == CuckooShape::kStash || Layout::in_stash(table, h)) return false;
   detail::store(table + Layout::kStashAt + 8 * waiting, h);
   detail::store(table + Layout::kStashedAt, waiting + 1);

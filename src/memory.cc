@@ -23,7 +23,7 @@ constexpr bool is_mapped(std::uint64_t size) noexcept { return size >= Memory::k
 std::uint64_t round_up(std::uint64_t size, std::uint64_t unit) noexcept { return (size + unit - 1) / unit * unit; }
 
 // Zero pages at a huge-page boundary: maps one huge page too much and gives back what is left over on both sides. What
-// does not fill a huge page at the end is left to small ones, for a whole one would be paid for.
+// does not fill a huge page at the end stays on small pages: a huge one would take its full size.
 std::byte* map_huge(std::uint64_t size) {
   const std::uint64_t length = round_up(size, kPage);
   void* start = mmap(nullptr, length + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -65,12 +65,12 @@ void Memory::resize(std::uint64_t bytes) {
     return;
   }
 #if defined(MREMAP_FIXED)
-  // The pages move, not what they hold: both ends are huge-page boundaries, so whole tables of pages do.
+  // Pages move instead of bytes. Both ends are huge-page boundaries, so whole page tables move.
   if (is_mapped(size_) && is_mapped(bytes)) {
     Memory other(bytes);
     const std::uint64_t whole = round_up(size_, kPage);
     if (mremap(data_, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED, other.data_) != MAP_FAILED) {
-      // Behind the last byte may be what was there before it shrank.
+      // Behind the last byte there may be bytes from before it shrank.
       std::memset(other.data_ + size_, 0, std::min(whole, bytes) - size_);
       data_ = nullptr;
       *this = std::move(other);

@@ -79,7 +79,7 @@ void merge_ascending(std::span<const std::uint64_t> a, std::span<const std::uint
 Error contradiction() { return Error{Errc::bad_parameter, "quotient: the table contradicts itself"}; }
 Error piled_up() { return Error{Errc::full, "quotient: equal fingerprints pile up past the end of the table"}; }
 
-// Why a writer did not take what was read from a table: sound tables are never to blame.
+// Why a writer did not take what was read from a table; with a sound table that does not happen.
 Error not_written(const QuotientShape& shape, const std::byte* table) {
   return QuotientLayout::verify(shape, {table, static_cast<std::size_t>(shape.bytes())}) ? piled_up() : contradiction();
 }

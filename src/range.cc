@@ -207,7 +207,7 @@ bool RangeView::any_in(Run run) const noexcept {
   return key < shape_.keys && one_at(at) && low_of(key) <= to;
 }
 
-// ------------------------------------------------------------------------------------------------------------- asking
+// ------------------------------------------------------------------------------------------------------------ queries
 
 bool RangeView::may_contain_any(Interval range) const noexcept {
   Runs runs;

@@ -16,7 +16,7 @@ constexpr std::uint32_t kTexts = 1;  // the type of their section
 
 Error not_a_map(Kind kind) { return {Errc::mismatch, "holds a " + std::string(name_of(kind)) + " filter, not a map"}; }
 
-// What both kinds have.
+// What both kinds of maps share.
 class Stored : public AnyMap {
  public:
   Stored(const Header& header, const AnyHasher& hasher)

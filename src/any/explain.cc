@@ -111,7 +111,7 @@ void show(const CuckooShape& shape, const std::byte* table, std::uint64_t h, Exp
   }
 }
 
-// The slots of a key decide only together.
+// The slots of a key decide together: a single one says nothing.
 void show(const FuseShape& shape, const std::byte* table, std::uint64_t h, ExplainedPart& part) {
   const std::uint64_t from = detail::shard_offset(shape.shard_bits, table, h);
   const auto geometry = detail::FuseGeometry::at(table + from);
@@ -307,7 +307,7 @@ void find_flat(const DigestProbe& probe, std::uint64_t digest, Explanation& to) 
   to.parts.push_back(part_of(typed->view(), made, ""));
 }
 
-// Newest first, as they are asked.
+// Newest first, as they are queried.
 template <class L>
 void find_chain(const DigestProbe& probe, std::uint64_t digest, Explanation& to) {
   const auto* const typed = dynamic_cast<const ScalableProbe<L>*>(&probe);

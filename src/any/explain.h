@@ -25,7 +25,7 @@ struct Check {
   std::uint64_t content = 0;  // of a column: its bits from the start of the key on, at most 64
 };
 
-// One table that was asked: the only one of most filters, or a link of a chain, or a filter inside a file.
+// One table that was queried: the only one of most filters, or a link of a chain, or a filter inside a file.
 struct ExplainedPart {
   std::string name;  // empty for the only one
   Facts steps;       // from the digest to the place, in order: "line" and "17 of 2,504"

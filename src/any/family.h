@@ -7,7 +7,7 @@
 
 namespace perhaps {
 
-// What the run-time interface asks of a family that is one run of bytes. A missing part is named by the assertion.
+// What the run-time interface requires of a family that is one run of bytes. The assertion names what is missing.
 template <class L, Kind kKind>
 consteval bool complete_layout() {
   using Shape = typename L::Shape;

@@ -50,7 +50,7 @@ class FlatProbe final : public DigestProbe {
   using DigestProbe::may_contain;
   void may_contain(std::span<const std::uint64_t> digests, std::span<std::uint64_t> answers) const noexcept override {
     assert(answers.size() * kBatch >= digests.size());
-    if (digests.size() == 1) {  // the road of a batch takes twice the time of the lookup
+    if (digests.size() == 1) {  // going through a batch takes twice as long as the lookup
       answers[0] = view_.may_contain(Digest<EitherHash>::made_by(view_.hasher(), digests[0]));
       return;
     }
@@ -260,7 +260,7 @@ class AnyFlatOwner final : public AnyFlatBase<L, AnyMutable, Flat<L, EitherHash>
   }
 
  private:
-  // Keys or digests. Returns how many went in.
+  // Keys or digests. Returns how many were inserted.
   template <class T>
   std::size_t insert_all(std::span<const T> some) {
     std::size_t count = some.size();
@@ -282,7 +282,7 @@ class AnyFlatOwner final : public AnyFlatBase<L, AnyMutable, Flat<L, EitherHash>
     this->record_.keys += count;
     return count;
   }
-  // False: it has no more room to give.
+  // False: it cannot grow any further.
   bool grow() requires ResizingLayout<L, EitherHash> {
     auto shape = this->held_.shape().grown_for(this->held_.shape().capacity() + 1);
     if (!shape) return false;

@@ -12,7 +12,7 @@
 namespace perhaps {
 
 constexpr bool is_map(Kind kind) noexcept { return kind == Kind::map || kind == Kind::coded; }
-// The parameters and sections make a map that can be asked.
+// Whether the parameters and sections make a map that can be queried.
 Result<void> check_map(const Header& header);
 // REQUIRES: check_map(header)
 std::unique_ptr<AnyMap> map_of(const Header& header, const AnyHasher& hasher);

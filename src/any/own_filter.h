@@ -1,5 +1,5 @@
-// One of our own filters behind AnyFilter, with its type found again: what the C API needs besides AnyFilter's virtual
-// functions, to which nothing can be added without breaking the ABI.
+// What the C API needs of our own filters besides AnyFilter's virtual functions, to which nothing can be added without
+// breaking the ABI.
 #pragma once
 #include <cstdint>
 #include <span>

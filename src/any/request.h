@@ -51,7 +51,7 @@ Result<RequestOf<typename L::Shape>> request_for(const AnyRequest& from) {
     return cannot_honour(L::kind, "arity", "the family has none");
   }
   if (from.max_bytes == 0 && from.bits_per_key == 0) {
-    // Whatever is in the way: wide enough fingerprints, room for more blocks, 64 bits of digest.
+    // Whatever the limit is: the width of fingerprints, the number of blocks, the 64 bits of a digest.
     const auto keys = static_cast<double>(std::max<std::uint64_t>(from.keys, 1));
     auto sized = to;
     sized.keys = std::max<std::uint64_t>(from.keys, 1);

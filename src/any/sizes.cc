@@ -7,7 +7,7 @@
 namespace perhaps {
 namespace {
 
-// A chain that began small and was given so many keys.
+// A chain that began small and then received this many keys.
 FamilySize chain_size(const Growth& growth, std::uint64_t keys) {
   FamilySize size{.kind = Kind::scalable};
   std::uint64_t capacity = growth.first;

@@ -25,7 +25,7 @@ constexpr double kPartBits = 400;
 
 Error bad(const std::string& what) { return {Errc::bad_parameter, "coded: " + what}; }
 
-// What part j knows a key by.
+// The word under which part j has a key.
 std::uint64_t word_for(std::uint64_t h, std::size_t part) noexcept {
   return RibbonLayout::mixed(h, static_cast<std::uint32_t>(part + 1)) * RibbonLayout::kLayer[0];
 }
@@ -109,7 +109,7 @@ class Builder {
       return others * static_cast<double>(c) + others + (1 - others) * std::ldexp(1.0, -static_cast<int>(c));
     };
     while (columns < RibbonShape::kMaxColumns && bits(columns + 1) < bits(columns)) ++columns;
-    // A code spends one bit on the same question, in one part and not in two.
+    // A code spends one bit on the same decision, in one part instead of two.
     if (static_cast<double>(entries.size()) * (1 - bits(columns)) < 2 * kPartBits) return false;
 
     std::vector<std::uint64_t> words;
@@ -142,9 +142,9 @@ class Builder {
     return true;
   }
 
-  // Lengths of a code, none above kMaxLength, for counts in the order of the values. Huffman's are the shortest, but
-  // the longest of them are of few keys and take a part each: they are also tried with counts that are more and more
-  // alike, and the lengths are taken with which all parts are smallest.
+  // Lengths of a code, none above kMaxLength, for counts in the order of the values. Huffman's lengths spend the fewest
+  // bits, but each of the longest takes a part of its own for few keys. So Huffman's algorithm also runs with counts
+  // that are more and more alike, and the lengths are chosen whose parts are smallest in total.
   static std::vector<unsigned> lengths_of(const std::vector<std::uint64_t>& real_counts) {
     std::vector<std::uint64_t> counts = real_counts;
     std::vector<unsigned> lengths(counts.size(), 0);

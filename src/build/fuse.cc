@@ -31,9 +31,9 @@ bool peel(const FuseShape& shape, FuseGeometry g, std::span<const std::uint64_t>
   }
   if (overflow) return false;
 
-  // Segment after segment: its slots with one key, then those that they set free, and so on until nothing moves. What
+  // Segment after segment: its slots with one key, then those that they set free, and so on until none is left. What
   // is set free lies nearby, so it is still in cache, and neighbours in the queue do not wait for each other. (All
-  // segments at once was slower, and one slot after the other, with all it sets free, slower still.) The queue is the
+  // segments at once were slower, and one slot after the other, with all it sets free, slower still.) The queue is the
   // end of the order so far: an entry whose key went another way is overwritten.
   std::uint32_t* const order_slots = p.order_slots.data();
   std::size_t done = 0;
@@ -60,7 +60,7 @@ bool peel(const FuseShape& shape, FuseGeometry g, std::span<const std::uint64_t>
   return done == digests.size();
 }
 
-// Fills the slots in the reverse order of the peeling: of a key's slots, the one it was taken away by is still 0.
+// Fills the slots in the reverse order of the peeling: of a key's slots, the one that it was peeled from is still 0.
 template <unsigned kArity>
 void fill(const FuseShape& shape, FuseGeometry g, const FusePeeling& p, std::byte* table) {
   const auto slot_at = [&](std::uint64_t slot) {

@@ -59,7 +59,7 @@ Result<void> BucketLane<Record>::deal_loose(SpillFile& file) {
 template <class Record>
 void BucketLane<Record>::begin_dealing() {
   chunks_.assign(kBuckets, nullptr);
-  used_.assign(kBuckets, static_cast<std::uint32_t>(chunk_size_));  // no chunk is as good as a full one
+  used_.assign(kBuckets, static_cast<std::uint32_t>(chunk_size_));  // having no chunk is treated as having a full one
 }
 
 template <class Record>
@@ -107,7 +107,7 @@ Result<void> BucketLane<Record>::spill(SpillFile& file) {
   }
   SpilledRun run(sizes, sizeof(Record));
   run.put_at(file.extend(run.digests() * sizeof(Record) / 8));
-  // Through a small buffer: a chunk is too little for a write, and a copy of all would take the memory again.
+  // Through a small buffer: a chunk is too small for a write, and a copy of everything would double the memory.
   std::vector<Record> buffer;
   buffer.reserve(kWrite);
   std::uint64_t at = run.at(0);

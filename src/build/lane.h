@@ -2,7 +2,7 @@
 //
 // A bucket is a list of chunks, the newest first. All buckets write at once, so their current lines have to stay in
 // the cache together (4096 lines: half an L2). Chunks come from large blocks, not on huge pages: those would save 1 ns
-// a digest, but where a hypervisor takes free ones back, the first touch of each costs 2 to 7 ms, 10 to 25 ns per
+// per digest, but where a hypervisor takes free ones back, the first touch of each costs 2 to 7 ms, 10 to 25 ns per
 // digest. Tried: a line for each bucket in front of its chunk, written past the cache (as fast). The first few digests
 // stay loose: most sets are small.
 #pragma once

@@ -57,7 +57,7 @@ struct SortedBucket {
 // what its build_front takes.
 template <class Family, class Record, class Run>
 struct Pipeline {
-  // One thread's way in.
+  // The way in for one thread.
   class Lane {
    public:
     Lane(Pipeline& of, std::uint64_t memory, std::size_t max_loose) : pipeline(of), digests(memory, max_loose) {}
@@ -164,7 +164,7 @@ bool Pipeline<Family, Record, Run>::add(Lane& lane, std::span<const Record> dige
       return false;
     }
   } catch (const std::bad_alloc&) {
-    // The lane may have lost digests of earlier calls with these. Whoever goes on all the same must not get a filter.
+    // The lane may have lost digests of earlier calls, too. A caller that goes on regardless must not get a filter.
     p.no_memory = true;
     p.failed = true;
     throw;
@@ -215,7 +215,7 @@ void Pipeline<Family, Record, Run>::sort_loose() {
   std::vector<Record> all;
   for (const auto& lane : lanes) {
     std::vector<Record> own = lane->digests.take_loose();
-    if (own.size() == count) {  // as a rule, the only lane: no second copy
+    if (own.size() == count) {  // usually the only lane: no second copy
       all.swap(own);
       break;
     }
@@ -348,7 +348,7 @@ void Pipeline<Family, Record, Run>::for_shards(unsigned shard_bits, const std::v
   });
 }
 
-// `table` denies so many of the digests of a shard that has to deny `expected`.
+// An error unless `table` denies exactly `expected` of the digests of a shard.
 template <class Family, class Record, class Run>
 void Pipeline<Family, Record, Run>::verify(const Family& family, const std::byte* table, std::uint64_t shard,
                                            std::span<const Record> digests, std::uint64_t expected) {
@@ -388,7 +388,7 @@ void Pipeline<Family, Record, Run>::build_front(Family& family, std::uint64_t ke
     return std::accumulate(left.begin(), left.end(), std::uint64_t{0},
                            [](std::uint64_t sum, const auto& some) { return sum + some.size(); });
   };
-  // Digests that are not spread: this front takes none of them, and once remixed they are.
+  // The digests are not spread evenly: this front takes none of them. Once remixed, they will be.
   if (const std::uint64_t count = left_count(); count > keys / 4) {
     family.skip_front();
     held = held_before;
@@ -441,7 +441,7 @@ Memory Pipeline<Family, Record, Run>::build(Family& family) {
                verify(family, table.data(), shard, digests, 0);
                advance(digests.size());
              });
-  // Whatever happened on the way: no key is lost.
+  // Whatever happened before, no key may be lost.
   if (options.verify && !failed && held != all) {
     fail({Errc::bad_checksum, std::string(family.name()) + ": the filter just built has " + std::to_string(held) +
                                   " of its " + std::to_string(all) + " keys; the program is at fault"});

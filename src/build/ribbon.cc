@@ -83,7 +83,7 @@ DenseLookup::DenseLookup(const RibbonShape& shape, const std::byte* table, std::
 }
 
 Result<void> check(std::string_view family, const RibbonShape& shape, Bytes table) {
-  // Whatever a front says, it is inside: the shape has its size.
+  // Probes of a front stay inside whatever it says: the shape has its size.
   return detail::check_shards(family, 0, table.subspan(shape.front_bytes()), [&](Bytes shard) {
     return shape.tiny() ? shard.size() == shape.tiny_bytes() : check_shard(shape, shard);
   });

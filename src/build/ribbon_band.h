@@ -58,8 +58,8 @@ struct FromPositions {
   std::uint64_t left(std::uint64_t position) const noexcept { return position * inverse; }
 };
 
-// Hands out the equations of a layer one after the other, and keeps the books: which rows they went into, which keys
-// are bumped, the codes. Rows are cleared as their bucket is reached.
+// Hands out the equations of a layer one after the other, and records which rows they went into, which keys are bumped,
+// and the codes. Rows are cleared as their bucket is reached.
 template <class Keys, class From>
 class LayerBand {
  public:

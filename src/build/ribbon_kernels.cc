@@ -19,7 +19,7 @@ struct Bits {
 
 void portable_kernels(InstructionSet& set) {
   add_kernels(set);
-  // Few maps are so wide: one form is enough.
+  // Few maps are this wide: one form is enough.
   add_loops(set.ribbon_wide_map_solver);
 }
 

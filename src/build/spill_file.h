@@ -21,7 +21,7 @@ class SpillFile {
 
   // Reserves `words` words at the end, and returns where they begin.
   std::uint64_t extend(std::uint64_t words) noexcept { return bytes_.fetch_add(words * 8, std::memory_order_relaxed); }
-  // `Record`: words or entries, as memory has them; nobody else reads the file.
+  // `Record`: words or entries, in the machine's own representation; nobody else reads the file.
   template <class Record>
   Result<void> write(std::uint64_t at, std::span<const Record> records) {
     return write_bytes(at, std::as_bytes(records));

@@ -18,7 +18,7 @@ namespace perhaps {
 namespace {
 
 struct Reading {
-  bool copy = false;  // so that the filter can be changed and depends on nothing
+  bool copy = false;  // so that the filter can be changed and does not borrow
   bool verify = true;
   std::optional<KeyedHash> secret;
   std::string name;  // for messages

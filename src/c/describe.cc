@@ -1,4 +1,4 @@
-// The C API: what a filter is, what it would be, which there are.
+// The C API: descriptions, sizes, and the lists of families and formats.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The C API: asking. Nothing here allocates.
+// The C API: queries. Nothing here allocates.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -36,7 +36,7 @@ struct Rows {
     for (std::uint32_t i = 0; i < shape.column.probes; ++i) at[i] = plan.next() * row_bytes;
   }
   void prefetch(const SetIndexShape& shape, const std::byte* table) const noexcept {
-    // The first lines of long rows; the processor sees a run and goes on by itself.
+    // The first lines of long rows; the hardware prefetcher sees a run and continues it.
     const std::uint64_t lines = std::min<std::uint64_t>((shape.slots + 511) / 512, 4);
     for (std::uint32_t i = 0; i < shape.column.probes; ++i) {
       for (std::uint64_t line = 0; line < lines; ++line) detail::prefetch_read(table + at[i] + line * kLineBytes);
@@ -97,7 +97,7 @@ Result<SetIndexShape> SetIndexShape::from(std::span<const std::uint64_t> numbers
   return shape;
 }
 
-// -------------------------------------------------------------------------------------------------------------- asking
+// ------------------------------------------------------------------------------------------------------------- queries
 
 std::size_t SetIndexProbes::find(std::string_view name) const noexcept {
   if (name.empty()) return sets_.size();

@@ -178,7 +178,7 @@ class ExactBuild {
     for (const Kept& member : members_) ++parts_[member.part].members;
     plan();
     if (!request_.parts && !is_constant(rest_)) {
-      // Members, in the universe and again at the end, and what passes; a little more than expected.
+      // The members twice (from the universe, and once more at the end) and what passes; a little more than expected.
       const std::uint64_t others = parts_[0].given - std::min(parts_[0].given, parts_[0].members);
       const std::uint64_t passing = parts_[0].members + (others >> columns_of(rest_));
       compact_at_ = std::max(kCompact, static_cast<std::size_t>(std::min(passing + passing / 16, kMostReserved)));
@@ -243,7 +243,7 @@ class ExactBuild {
       part.listed = own.cost + kEntryCost < cost_of(part.members, others(part), rest_);
       part.code = part.listed ? filter_code(own.code) : rest_;
     }
-    // A part that is asked about and not listed, though all that were counted are.
+    // A part that is queried and has no entry, although all that were counted have one.
     if (std::all_of(parts_.begin(), parts_.end(), [](const ExactPart& part) { return part.listed; })) rest_ = kAllOut;
   }
   // Before the universe is known there are filters of members only.
@@ -387,7 +387,7 @@ class ExactBuild {
     }
     estimated_ = passed << columns_of(rest_);
     const std::uint64_t off = others > estimated_ ? others - estimated_ : estimated_ - others;
-    // Within five standard deviations of what was said, what was said is right.
+    // The number that was given is believed if the estimate lies within five standard deviations of it.
     if (static_cast<double>(off >> columns_of(rest_)) <= 5 * std::sqrt(static_cast<double>(passed)) + 1) {
       estimated_ = others;
       return;
@@ -443,7 +443,7 @@ class ExactBuild {
     return std::shared_ptr<const ExactTables>(std::move(tables));
   }
 
-  // Of what is stored, one bit each: is it listed? Nothing, if all are.
+  // One bit for each stored key: is it listed? No map if all are.
   Result<void> add_map(ExactLayer& layer, std::span<const Kept> all) {
     const auto is_listed = [&](const Kept& key) { return (key.member != 0) != ((code_of(key.part) & kInverted) != 0); };
     const auto is_stored = [&](const Kept& key) { return !is_constant(code_of(key.part)); };
@@ -502,7 +502,7 @@ class ExactBuild {
     return true;
   }
 
-  // How many keys: as counted, or as what passed tells if they repeat; all that were kept are counted exactly.
+  // How many keys: as counted or, if they repeat, as estimated from what passed; kept keys are counted exactly.
   std::uint64_t universe() const noexcept {
     if (request_.parts) {
       std::uint64_t sum = 0;

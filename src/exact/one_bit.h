@@ -39,7 +39,7 @@ class OneBitBuilder {
   }
 
  private:
-  // If it cannot be stored, finish() says so.
+  // If the words cannot be stored, finish() says so.
   void flush() { MapPipeline::add(lane_, words_.data(), bits_.data(), std::exchange(count_, 0)); }
 
   std::unique_ptr<MapPipeline> pipeline_;

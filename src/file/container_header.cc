@@ -125,7 +125,7 @@ Result<ParsedHeader> parse_header(Bytes file, const std::string& name) {
   if (!envelope) return envelope.error();
   const std::uint64_t header_bytes = *envelope;
 
-  // From here on the header is as it was written: what is wrong now was written wrongly, or by someone else.
+  // From here on the header is known to be undamaged: an error now was made by its writer, or on purpose.
   const std::byte* const at = file.data();
   ParsedHeader parsed;
   Header& header = parsed.header;

@@ -1,4 +1,4 @@
-// What the operating system answered, as an Error: "FILE: cannot open: No such file or directory".
+// A failed system call as an Error: "FILE: cannot open: No such file or directory".
 #pragma once
 #include <cerrno>
 #include <string>

@@ -16,7 +16,7 @@ namespace perhaps {
 namespace {
 
 constexpr unsigned kKnownNames = 8;  // Each may be in use by another writer of the same file.
-constexpr unsigned kTries = 100;     // And somebody who takes all of them on purpose cannot take the random ones.
+constexpr unsigned kTries = 100;     // Somebody who takes the known names on purpose cannot take the random ones.
 
 std::string temporary_name(std::uint64_t number, unsigned index) {
   std::array<char, 64> name;
@@ -54,7 +54,7 @@ Result<TempFile> TempFile::create(const std::string& path) {
   if (!temp.file_ && !temp.create_named(mode)) return temp.failed("cannot make a file in " + target->folder_name);
   if (temp.name_.empty()) flock(temp.file_.get(), LOCK_EX | LOCK_NB);  // before it has a name: nobody else can
   if (temp.replaces_) {
-    // Who may not give a file away keeps it. The mode comes second: giving a file away changes it.
+    // A user who may not give a file away keeps it. The mode comes second: giving a file away changes it.
     if (fchown(temp.file_.get(), old.st_uid, old.st_gid) != 0) errno = 0;
     if (fchmod(temp.file_.get(), old.st_mode & 07777) != 0) return temp.failed("cannot set the mode");
   }
@@ -104,7 +104,7 @@ bool TempFile::create_named(unsigned mode) {
   return with_new_name([&](const std::string& name) {
     file_ = Descriptor(openat(folder_.get(), name.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode));
     if (!file_) return false;
-    // Until it is locked, it looks left behind to another writer, who may be about to remove it, or already have.
+    // Until it is locked, another writer may take it for one that was left behind, and remove it.
     const bool taken = flock(file_.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
     if (!taken && is_the_file(file_.get(), folder_.get(), name)) return true;
     errno = EEXIST;

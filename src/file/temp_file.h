@@ -5,8 +5,8 @@
 //
 //   .perhaps-<XXH3 of the file's name, 16 hex digits>-<0 .. 7>.tmp
 //
-// and it is locked (flock) for as long as its writer lives. Whoever writes the same file next removes what nobody
-// holds; without having to list the folder, because the names are known.
+// and it is locked (flock) for as long as its writer lives. The next writer of the same file removes those
+// that nobody holds; it need not list the folder, because the names are known.
 #pragma once
 #include <string>
 

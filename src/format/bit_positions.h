@@ -1,5 +1,5 @@
-// What explain() asks a classic Bloom filter of another system: which bits a key reads. Beside AnyFilter, whose virtual
-// functions are its ABI.
+// Which bits of a classic Bloom filter of another system a lookup reads, for explain(). Not a function of AnyFilter,
+// whose virtual functions are its ABI.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -2,8 +2,8 @@
 //
 // A lookup that stops at the first bit that is not set ends after a random number of probes, so its branch is
 // mispredicted once for each absent key. Here the keys of a group are probed in rounds, one bit of each per round, and
-// those whose bit is not set are dropped from a list without a branch. While nearly all keys survive a round, lists are
-// of no use: then most keys are present, and the remaining bits of each are tested together, without branches either.
+// those whose bit is not set are dropped from a list without a branch. While nearly all keys survive a round, lists do
+// not help: then most keys are present, and the remaining bits of each are tested together, without branches either.
 //
 // Against the early exit, ns per key at 7 probes: 0.3 to 0.5 of the time for absent keys at 1e5 to 1e8 keys in the
 // table, 0.55 to 0.85 of it for 50/50, and 0.95 to 1.05 for present ones. Testing all bits of every key takes as long
@@ -39,8 +39,8 @@ struct Survivors {
   std::size_t count = 0;
 };
 
-// Keeps the survivors whose next bit is set. A key that is dropped prefetches its old line again: which one to ask for
-// is a choice between numbers, and no branch.
+// Keeps the survivors whose next bit is set. A key that is dropped prefetches its old line again: choosing
+// between two addresses needs no branch.
 template <bool kFar>
 PERHAPS_INLINE void play_round(const Table table, Survivors& keys) {
   std::size_t kept = 0;

@@ -19,7 +19,7 @@ namespace {
 using Layout = CuckooLayout;
 
 // Sixty-four keys at a time are placed by a kernel; for far tables the next 64 are prefetched while these are answered,
-// with the first and the last byte of a bucket: one in eleven lies on two lines. To keep buckets of 12-bit fingerprints
+// with the first and the last byte of a bucket: one in eleven lies on two lines. Keeping buckets of 12-bit fingerprints
 // inside lines would take 6 % more space.
 template <class Word, bool WholeBytes>
 struct Prober {

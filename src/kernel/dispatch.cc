@@ -25,7 +25,7 @@ void add_kernels(Target target, InstructionSet& set) {
 }
 
 #if PERHAPS_SIMD
-// WebAssembly has nothing to ask: a module with vectors runs where they exist, or is not loaded.
+// WebAssembly has no run-time check: a module with vectors runs where they exist, or is not loaded.
 std::int64_t targets_here() {
 #if defined(__wasm__)
   return HWY_TARGETS;

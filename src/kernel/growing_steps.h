@@ -102,7 +102,7 @@ class Editor : public detail::GrowingPart<Bits> {
  private:
   PERHAPS_INLINE std::byte* at(std::uint64_t b) noexcept { return const_cast<std::byte*>(block(b)); }
 
-  // Slots low..high-1 become low+1..high. What is in slot `low` then is not said. The words end in the bits behind the
+  // Slots low..high-1 become low+1..high. What slot `low` then holds is undefined. The words end in the bits behind the
   // slots, which keep what they hold.
   PERHAPS_INLINE void slots_up(std::byte* words, std::uint64_t low, std::uint64_t high) noexcept {
     if (low == high) return;
@@ -123,7 +123,7 @@ class Editor : public detail::GrowingPart<Bits> {
     set_word(words, k, (word & keep) | (word << width & ~keep));
   }
 
-  // Slots low+1..high become low..high-1. What is in slot `high` then is not said.
+  // Slots low+1..high become low..high-1. What slot `high` then holds is undefined.
   PERHAPS_INLINE void slots_down(std::byte* words, std::uint64_t low, std::uint64_t high) noexcept {
     if (low == high) return;
     const std::uint32_t width = grid().width;

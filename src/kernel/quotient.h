@@ -82,7 +82,7 @@ class Editor : public detail::QuotientTable<Bits> {
  private:
   PERHAPS_INLINE std::byte* at(std::uint64_t b) noexcept { return const_cast<std::byte*>(block(b)); }
 
-  // Slots low..high-1 become low+1..high. What is in slot `low` then is not said.
+  // Slots low..high-1 become low+1..high. What slot `low` then holds is undefined.
   PERHAPS_INLINE void slots_up(std::byte* words, std::uint64_t low, std::uint64_t high) noexcept {
     if (low == high) return;
     const std::uint64_t first = low * width();
@@ -101,7 +101,7 @@ class Editor : public detail::QuotientTable<Bits> {
     set_word(words, k, (word & keep) | (word << width() & ~keep));
   }
 
-  // Slots low+1..high become low..high-1. What is in slot `high` then is not said.
+  // Slots low+1..high become low..high-1. What slot `high` then holds is undefined.
   PERHAPS_INLINE void slots_down(std::byte* words, std::uint64_t low, std::uint64_t high) noexcept {
     if (low == high) return;
     const std::uint64_t first = low * width();

@@ -44,7 +44,7 @@ bool Link::size_for(LinkNumbers& n, std::uint64_t items, double rate, std::uint3
     n.n2 = 0;
     n.bits = (std::max<std::uint64_t>(1, static_cast<std::uint64_t>(wanted)) + 63) / 64 * 64;
   } else {
-    // Old data: the next power of two, and as many more items as it then has room for.
+    // Old data: the next power of two, and as many more items as then fit.
     n.n2 = static_cast<std::uint8_t>(std::max(0, std::ilogb(std::max(1.0, wanted))) + 1);
     n.bits = std::uint64_t{1} << n.n2;
     n.entries += static_cast<std::uint64_t>((static_cast<double>(n.bits) - wanted) / n.bpe);
@@ -75,10 +75,10 @@ BloomHash Link::hash(Bytes item, std::uint32_t options) noexcept {
   return {a, murmur2_32(item, a)};
 }
 
-// Three looks: the first probe, which most strange items do not pass; three more, which nearly all others do not; then
-// the rest, of items that are there. To touch all probes at once would read eight lines where one decides; after two
-// looks a quarter of the strange items would have cost eight. In a look all lines are touched, then all are read,
-// without a branch: as many pages are looked up at a time as the processor can.
+// Three steps: the first probe, which rejects most absent items; three more, which reject nearly all others; then
+// the rest, for items that are there. Touching all probes at once would read eight lines where one decides; after two
+// steps a quarter of the absent items would have cost eight. A step touches all lines, then reads all of them,
+// without a branch, so the processor walks as many page tables at a time as it can.
 std::uint64_t Link::may_contain(std::span<const BloomHash> many, std::uint64_t left, bool ahead) const noexcept {
   const auto each = [](std::uint64_t set, auto use) {
     for (; set != 0; set &= set - 1) use(static_cast<std::size_t>(std::countr_zero(set)));

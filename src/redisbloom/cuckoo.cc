@@ -138,7 +138,7 @@ bool CuckooChain::place(const SubFilter& filter, std::uint64_t h1, std::uint64_t
   return true;
 }
 
-// Walks from bucket to bucket, swapping; a walk that ends nowhere is taken back step by step.
+// Walks from bucket to bucket, swapping; a walk that finds no empty slot is undone step by step.
 bool CuckooChain::evict_into(const SubFilter& filter, CuckooHash h) noexcept {
   const std::uint64_t mask = filter.buckets - 1;
   std::uint64_t at = h.h1 & mask;

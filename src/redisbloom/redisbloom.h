@@ -28,10 +28,10 @@ using detail::prefetch_read;
 using detail::prefetch_write;
 using detail::store;
 
-// Where tables live: a server's allocator inside a module, malloc elsewhere. No memory is an answer, never a throw.
+// Where tables live: a server's allocator inside a module, malloc elsewhere. Without memory they return null.
 struct Memory {
   std::byte* (*take)(std::uint64_t bytes) noexcept;  // zeroed, or null
-  void (*give)(std::byte* at) noexcept;              // null is fine
+  void (*give)(std::byte* at) noexcept;              // may be null
 };
 extern const Memory kHeap;
 
@@ -347,7 +347,7 @@ struct Block {
 
 inline constexpr int kEncoding = 4;
 
-// What our own types say of values that were written before their hash changed.
+// The error of our own types for values that were written before their hash changed.
 inline constexpr std::string_view kOldHash =
     "written by a version before 0.2, whose hash is no longer supported: delete the key and build it again";
 
@@ -385,7 +385,7 @@ Result<void> load(In& in, std::string_view format, int encoding, Chain<L>& chain
     if (auto checked = L::check(link, format); !checked) return checked;
     const Block block = in.block();
     if (block.at == nullptr) return bad(Errc::truncated, format, "no table for link ", i);
-    // Taken over before it is looked at, so that it is given back whatever comes.
+    // Taken over before it is checked, so that it is given back in every case.
     if (block.size != link.bytes()) {
       in.give(block);
       return bad(Errc::bad_parameter, format, "link ", i, " has ", link.bytes(), " bytes, and there are ", block.size);

@@ -50,7 +50,7 @@ Terms one_probe_per_lane(int lanes, int width) {
 }
 
 // The line layout. A key makes `rounds` full rounds over the lanes and a part of a round of `extra` lanes that begins
-// at a lane of its own. Let the question begin at lane 0: it has rounds + 1 bits in lanes 0..extra-1 and rounds in the
+// at a lane of its own. Let the query begin at lane 0: it has rounds + 1 bits in lanes 0..extra-1 and rounds in the
 // rest. Two bits in one lane coincide with probability 1/64, so inclusion-exclusion over a lane with two bits weighs
 // subsets of s distinct bits with 1, -(2 - 1/64), 1 - 1/64.
 Terms line_terms(int probes) {
@@ -150,7 +150,7 @@ double set_beside(double others, std::uint32_t probes, double each) {
 
 // The probe count with the lowest rate, of equal ones the least. A whole round counts as if it had `bonus` times the
 // lines, expressed as a rate: what it would reach with so many fewer keys. This is the definition; rates of nine to
-// fourteen probes take up to 40 us each, so it is asked only where the table below does not know.
+// fourteen probes take up to 40 us each, so it is used only where the table below does not decide.
 std::uint32_t search_probes(std::uint64_t lines, double keys, double bonus) {
   // The rate is an alternating sum. Below this its rounding errors, which differ between machines, would choose.
   constexpr double kNoise = 1e-12;
@@ -334,7 +334,7 @@ LineShape LineShape::for_keys(const Request& r) {
   for (int probes = std::max(most, 8); probes >= std::max(1, most - 5); --probes) {
     const auto k = static_cast<std::uint32_t>(probes);
     const auto good = [&](std::uint64_t n) { return LineShape{n, k}.fpr(keys) <= fpr; };
-    // Worth a search only if it is no dearer than the best so far: one rate tells. Of equals, the fewest probes.
+    // Worth a search only if it is no larger than the best so far: one rate tells. Of equals, the fewest probes.
     const double bonus = whole_round(k) ? kWholeRoundBonus : 1;
     const auto cap = std::min(kMaxLines, static_cast<std::uint64_t>(best_cost * bonus));
     if (cap == 0 || !good(cap)) continue;

@@ -1,7 +1,7 @@
 // The model of the counting Bloom filter.
 //
 // As for the line filter (bloom.cc): the rate is a sum over sets S of probed counters, (-1)^|S| * P(no key touches S),
-// and a key touches S if it falls on the line and then hits it, so P = (1 - hit / lines)^keys. Let the question begin
+// and a key touches S if it falls on the line and then hits it, so P = (1 - hit / lines)^keys. Let the query begin
 // at lane 0: it has two counters in some lanes, one or none in others. A key begins at any lane. Two counters of a key
 // in one lane are distinct, so they both miss s of the 16 with probability (16 - s)(15 - s) / (16 * 15).
 #include <algorithm>
@@ -119,7 +119,7 @@ CountingShape CountingShape::for_keys(const GuardedRequest& r) {
     const double wanted =
         r.max_bytes != 0 ? std::floor(static_cast<double>(r.max_bytes) / 64) : std::ceil(keys * r.bits_per_key / 512);
     best.lines = static_cast<std::uint64_t>(std::clamp(wanted, 1.0, static_cast<double>(kMaxLines)));
-    // All counters of a key as good as can be; then as many of them for queries as leave the guards their share.
+    // First the best number of all counters of a key; then as many of them for queries as the guards can spare.
     double least = kInfinity;
     std::uint32_t most = 1;
     for (std::uint32_t set = 1; set <= kMaxProbes; ++set) {
@@ -146,7 +146,7 @@ CountingShape CountingShape::for_keys(const GuardedRequest& r) {
     best.probes = set;
   }
   if (r.guard_bits == 0) return best;
-  // As few for queries as keep the rate.
+  // The fewest for queries that keep the rate.
   const std::uint32_t set = best.probes;
   while (best.probes > 1 && rate(best.probes - 1, set, best.lines, keys) <= fpr) --best.probes;
   best.guards = set - best.probes;

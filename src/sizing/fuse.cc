@@ -62,7 +62,7 @@ namespace {
 constexpr std::uint64_t kShardKeys = std::uint64_t{1} << 20;
 constexpr std::uint64_t kMaxKeys = std::uint64_t{1} << 48;  // of which no table's size overflows
 
-// What keys come to that fall on the shards evenly.
+// The size if keys fall on the shards evenly.
 std::uint64_t expected_bytes(const FuseShape& shape) noexcept {
   const std::uint64_t shards = std::uint64_t{1} << shape.shard_bits;
   const std::uint64_t each = shape.keys >> shape.shard_bits;

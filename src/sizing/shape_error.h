@@ -1,4 +1,4 @@
-// What is said of the numbers in a file's header that make no shape.
+// The error for numbers in a file's header that make no shape.
 #pragma once
 #include <cstdint>
 #include <string>
