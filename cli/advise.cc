@@ -5,8 +5,8 @@
 //   total  = cost + bits/key * bit price     what the table is ranked by
 //
 // The bit price. Most families cannot hit a rate exactly, and one that spends twice the memory on half the rate is not
-// better. In an ideal filter one more bit per key halves the rate: d(2^-b saves)/db = -ln 2 * fpr * saves. Somebody
-// who chooses the rate fpr, and neither a lower nor a higher one, thereby says that a bit is worth just that much. So
+// better. In an ideal filter one more bit per key halves the rate: d(2^-b saves)/db = -ln 2 * fpr * saves. Whoever
+// chooses the rate fpr, and neither a lower nor a higher one, implies that a bit is worth exactly that much. So
 // that is the price of a bit. If the memory is given (--max-bytes, --bits-per-key), bits have no price.
 //
 // The rate, if it is not given but prices are. A month costs bytes * memory price + lookups * fpr * wrong price. One

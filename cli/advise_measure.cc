@@ -177,7 +177,7 @@ std::vector<Candidate> candidates_for(const Options& options, const Sample& samp
 void measure(const Options& options, const Sample& sample, const Questions& questions,
              std::vector<Candidate>& candidates) {
   std::vector<std::uint64_t> digests(sample.ascending().begin(), sample.ascending().end());
-  for (std::size_t i = digests.size(); i > 1; --i) std::swap(digests[i - 1], digests[mixed(i) % i]);  // as keys come
+  for (std::size_t i = digests.size(); i > 1; --i) std::swap(digests[i - 1], digests[mixed(i) % i]);  // shuffled
   const std::uint64_t size = digests.size() + questions.asked.size();
   const auto ranked = static_cast<std::uint64_t>(
       std::count_if(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.reason.empty(); }));

@@ -22,7 +22,7 @@
 
 namespace perhaps::cli::advise {
 
-// What a filter may have to be able to do.
+// An ability that the filter must have (--needs).
 struct Need {
   std::string_view word;
   bool (*met)(const Family&);

@@ -14,7 +14,7 @@
 
 namespace perhaps::cli {
 
-// --format and --set: which system's file it is, and what only that system knows.
+// --format and --set: which system's file it is, and its parameters.
 struct FormatArgs {
   std::string format{};             // empty: recognised by content and name
   std::vector<std::string> sets{};  // name=value

@@ -77,8 +77,8 @@ void apply(const format::Codec& codec, const Wish& wish, format::Params& params)
     fail("{}: {}: {}", wish.option, codec.name, done.error().detail);
 }
 
-// While one lives, the system refuses more memory than the machine has, instead of killing the program when it touches
-// it.
+// While one lives, the system refuses allocations beyond the machine's memory, instead of killing the program when it
+// uses them.
 class NoMoreThanThereIs {
  public:
   NoMoreThanThereIs() {

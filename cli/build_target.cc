@@ -60,7 +60,7 @@ class InMemory : public BuildTarget {
   }
 
  private:
-  // A limit that no filter of the family keeps is refused. Few keys need some bytes more than their share.
+  // Refuses a limit that no filter of the family keeps. With few keys a filter may be some bytes larger.
   void check_kept(const Record& record) const {
     const std::uint64_t bytes = filter_->byte_size();
     if (sizing_.max_bytes != 0 && bytes > sizing_.max_bytes) {

@@ -8,8 +8,8 @@
 //                        lines, so that the chain has one link of the right size; the second time in order
 //                pipes   the chain grows with the input: up to 1.6 times the memory, half as fast
 //
-// Lines are hashed under a secret that is drawn for each run. Under a public hash whoever may write to the stream could
-// write a line first that makes a chosen later one look seen (test/cli/attack_test.py).
+// Lines are hashed under a secret that is drawn for each run. Under a public hash, anyone who can write to the stream
+// could first write a line that makes a chosen later one look seen (test/cli/attack_test.py).
 #include <unistd.h>
 
 #include <array>

@@ -3,7 +3,7 @@
 // A document is the key of a record (--json-lines --field text); its words are what blanks separate, its n-grams all
 // runs of N words, or all words together if there are fewer. It is dropped if at least the share --threshold of its
 // n-grams was seen, and otherwise kept; its n-grams are then seen. A filter that is too full would call everything seen
-// and drop all that comes, so it grows, and the report says how many n-grams it takes for seen by mistake.
+// and drop every document, so it grows, and the report says how many n-grams it mistakes for seen.
 #include <algorithm>
 #include <array>
 #include <chrono>

@@ -91,8 +91,8 @@ class Spill {
   std::size_t left_ = 0;
 };
 
-// Where the bytes of a line are that a slot points at. Positions count the bytes of all inputs in a row, or those of
-// the temporary file.
+// Finds the bytes of the line that a slot points at. Positions count the bytes of all inputs in a row, or those of the
+// temporary file.
 class Lines {
  public:
   Lines(const KeyOptions& options, bool in_place) : as_(options.as), in_place_(in_place) {}
@@ -304,7 +304,7 @@ class Chunk {
         innocent.push_back(line);
       }
     });
-    // Equal bits of other lines' digests: few. They may equal each other, so they go in the order of the input.
+    // The few whose digests have equal bits by chance. They may equal each other, so they keep the order of the input.
     std::ranges::sort(innocent);
     for (const std::uint32_t line : innocent) {
       if (!insert(keys_[line])) drop_line(line);

@@ -78,8 +78,8 @@ inline std::uint64_t room_for(std::uint64_t records, const Distinct& seen) noexc
 }
 
 // Whether keys may repeat, if the bits of a filter of `records` records look like those of `distinct` keys; 0: they are
-// too full to tell. Of few keys the bits tell too little. The margin between the two shares is larger than the error of
-// either.
+// too full to tell. With few keys the bits tell too little. The margin between the two shares is larger than the error
+// of either.
 inline constexpr double kTellingFill = 0.9;
 inline bool may_repeat(std::uint64_t records, double distinct) noexcept {
   constexpr std::uint64_t kFew = 1 << 16;

@@ -204,7 +204,7 @@ std::string fingerprint_of(const File& file) {
   return fmt::format("{:016x}", sum);
 }
 
-// Keys of both must be asked for in one way.
+// Keys of both must be read in the same way.
 void check_recipes(const Options& options, const File& a, const File& b) {
   const auto ours = recipe_of(a.header().record, options.files[0]);
   const auto theirs = recipe_of(b.header().record, options.files[1]);

@@ -14,7 +14,7 @@ namespace perhaps::cli {
 namespace verify_exactly {
 namespace {
 
-// Who is a member is known by 128 bits of hashes that the set does not use: a collision in it cannot hide itself.
+// Members are told apart by 128 bits of hashes that the set does not use: a collision in the set shows.
 using Identity = std::pair<std::uint64_t, std::uint64_t>;
 constexpr Hash kFirst{0x7665726966790001u};
 constexpr Hash kSecond{0x7665726966790002u};

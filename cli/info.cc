@@ -57,7 +57,7 @@ std::string json_of(const std::string& path, const AnyFile& file) {
   return json.text();
 }
 
-// Somebody else wrote it: no line breaks, and no orders to the terminal.
+// Text from a file: without line breaks and terminal control sequences.
 std::string printable(std::string_view text) {
   std::string out;
   for (const char c : text) {

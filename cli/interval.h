@@ -1,4 +1,4 @@
-// How well a share is known that was measured by sampling.
+// Confidence intervals of a rate that was measured by sampling, as text.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -19,7 +19,7 @@ inline std::string text_of(const Interval& interval) {
   return fmt::format("{} to {}", interval.low > 0 ? one_in(interval.low) : "0", one_in(interval.high));
 }
 
-// The rate that another system's filter says of itself: a sample, but for rates too small to be sampled.
+// Whether the rate of another system's filter was measured by sampling; rates that are too small are computed.
 inline bool is_sample(double fpr) { return fpr * kModelSample >= 100 && fpr < 1; }
 inline std::string model_text(double fpr) {
   if (!is_sample(fpr)) return fmt::format("about {} by its formula", percent(fpr));

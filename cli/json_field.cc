@@ -108,7 +108,7 @@ class Scan {
     while (p_ != end_ && (*p_ == ' ' || *p_ == '\t' || *p_ == '\r' || *p_ == '\n')) ++p_;
   }
 
-  // `wanted`: the path leads here, and goes on with path_[at].
+  // `wanted`: the path leads here, and continues with path_[at].
   bool value(int depth, std::size_t at, bool wanted) {
     const char* const from = p_;
     const bool ends_here = wanted && at == path_.size();

@@ -120,7 +120,7 @@ void declare_fields(CLI::App& app, KeyOptions& options) {
       ->group("Keys");
 }
 
-// --lower, --trim, --hash: what becomes of it.
+// --lower, --trim, --hash: what is done to the key.
 void declare_changes(CLI::App& app, KeyOptions& options) {
   app.add_flag("--lower", options.lower, "Turn A-Z of each key into a-z")->group("Keys");
   app.add_flag("--trim", options.trim,

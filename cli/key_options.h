@@ -32,9 +32,9 @@ struct KeyOptions : Recipe {
   RecipeChoice choice{};
   ShardChoice shard{};
   bool frugal = false;        // gives back the pages of mapped files once they are read: they count as our memory
-  bool goes_on = false;       // a file that cannot be opened is said and left out (Keys::failed)
+  bool goes_on = false;       // a file that cannot be opened is reported and left out (Keys::failed)
   bool has_literals = false;  // the command has -e
-  // What strips the marks of other systems' text files from keys, for the warning.
+  // The advice in the warning about byte order marks and CR in keys.
   std::string trim_advice = "--trim strips it";
 
   // Reads by the recipe of the filter `path`, unless the command line forbids it; none: as the command line says.

@@ -15,7 +15,7 @@ namespace perhaps::cli {
 FileLock::FileLock(const std::string& path) {
   for (bool said = false;;) {
     file_ = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file_) return;  // whoever opens it next says why
+    if (!file_) return;  // opening it will say why
     while (::flock(file_.get(), said ? LOCK_EX : LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) {
         say("", fmt::format("{}: waiting for another perhaps that is changing it", path));

@@ -92,7 +92,7 @@ std::string conflict_text(const Options& options, Keys& keys, const KeyOptions& 
   return fmt::format("the key '{}' has two values: {}", key, fmt::join(places, ", "));
 }
 
-// What is said of a map that was built.
+// The report about a map that was built.
 struct Summary {
   std::string_view family;
   std::string_view hash;

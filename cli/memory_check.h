@@ -1,4 +1,4 @@
-// Does it fit the memory of this machine? Asked before the memory is taken: Linux grants more than it has.
+// Does it fit into the memory of this machine? Checked before it is allocated, because Linux grants more than it has.
 #pragma once
 #include <cstdint>
 #include <string>

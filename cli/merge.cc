@@ -60,7 +60,7 @@ int join(const Options& options) {
   return kYes;
 }
 
-// Keys of both must be asked for in one way.
+// Keys of both must be read in the same way.
 void check_recipes(const Options& options, const std::optional<Recipe>& ours, const std::string& path,
                    const Record& other) {
   const std::string& first = options.filters.front();
@@ -84,7 +84,7 @@ class Common {
     if (!all->merge(other)) return;
     const Description both = all->describe();
     const double error = std::sqrt(variance(a) + variance(b) + variance(both));
-    if (!std::isfinite(error)) return;  // full: its bits say nothing
+    if (!std::isfinite(error)) return;  // full: its bits tell nothing
     keys = std::min(keys, std::max(0.0, a.keys_estimated + b.keys_estimated - both.keys_estimated));
     most = std::min(most, std::max(0.0, a.keys_estimated + b.keys_estimated - both.keys_estimated) + 5 * error);
   }
@@ -92,7 +92,7 @@ class Common {
   double most = INFINITY;
 
  private:
-  // Of -bits / probes * ln(1 - fill), for a classic filter. Keys are shared out unevenly to lines: twice that.
+  // Of -bits / probes * ln(1 - fill), for a classic filter. Lines hold uneven numbers of keys: twice that.
   static double variance(const Description& d) {
     if (!(d.fill < 1) || d.probes == 0) return INFINITY;
     const double load = -std::log1p(-d.fill);

@@ -287,7 +287,7 @@ void Parser::make_keys(const Source* source, std::size_t& count) {
       key = Bytes(records_[i].data(), std::size_t{0});
     }
     if (options_.trim) key = trimmed(key);
-    // Of digests that are asked for, the text is hashed; it is not hex.
+    // For a filter of digests, the text of the query is hashed; it is not hex.
     if (options_.hash != KeyHash::none) {
       if (options_.lower) key = lowered(key);
       key = hashed(key);

@@ -35,7 +35,7 @@ std::vector<std::string> options_in(const CLI::App& app) {
   return names;
 }
 
-// What the parser says, in our words.
+// Errors of the parser, reworded.
 [[noreturn]] void fail_parsing(const CLI::App& app, const Command& command, const CLI::ParseError& error) {
   const std::string_view text = error.what();
   const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;

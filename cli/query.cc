@@ -43,7 +43,7 @@ struct Options {
   std::uint64_t most = UINT64_MAX;
   RangeQuestions ranges;
 
-  // The key of a record is another text than the record.
+  // The key is a part of the record.
   bool key_is_part() const noexcept { return !keys.fields.empty(); }
 };
 
@@ -82,7 +82,7 @@ class Target {
 // Larger for a server than for a file: the round trip is long, and keys of one block stay in place.
 constexpr std::size_t kRemoteBatch = 16 * Parser::kColumn;
 
-// What came of one input.
+// The counts of one input.
 struct Tally {
   std::string name;
   std::uint64_t keys = 0;

@@ -1,4 +1,4 @@
-// Range filters in the commands: built from keys, asked for ranges, merged, and measured.
+// Range filters in the commands: built from keys, queried, merged, and measured.
 #pragma once
 #include <cstdint>
 #include <string>

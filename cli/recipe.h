@@ -1,5 +1,5 @@
 // How a record becomes a key: which part of it, and what is done to that part before it is hashed. It is stored in the
-// filter file, because a *no* is only certain if a key is asked for in the form in which it was added.
+// filter file, because a *no* is only certain if a key is queried in the form in which it was added.
 //
 //   records      where a key is found: the frame, the fields. Another input may have other frames and fields.
 //   the key      what is done to it: number or text, hex, trimmed, lower-cased, hashed. This must be the same for all.
@@ -50,7 +50,7 @@ struct RecipeChoice {
   bool given = false;         // --recipe given: the one of the filter does not count
   bool records = false;       // an option that says where keys are found was given
   bool kind = false;          // --keys-as was given, which also says whether they are numbers or hex
-  bool asks_digests = false;  // --hash may turn what is asked into what a filter of digests holds
+  bool asks_digests = false;  // --hash may turn queried text into the digests that the filter holds
 };
 // The recipe to read keys by: that of the filter `path`, for records that may lie as the command line says. Throws
 // Failure, with both recipes, if they contradict each other.

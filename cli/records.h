@@ -10,7 +10,7 @@ namespace perhaps::cli {
 
 enum class KeysAs : std::uint8_t { lines, nul, len32, u64, csv, json };
 
-// A pipe without separators must not take all the memory. A mapped file takes none, but the same keys are refused.
+// A pipe without separators must not take all the memory. A mapped file takes none, but refuses the same keys.
 inline constexpr std::size_t kMaxRecord = std::size_t{1} << 30;
 
 inline std::byte separator_of(KeysAs as) noexcept { return as == KeysAs::nul ? std::byte{0} : std::byte{'\n'}; }

@@ -105,7 +105,7 @@ class Redis {
 
   // Each command to the node of its key, all nodes at once; replies in the order of the commands. What a cluster
   // answers while it changes (MOVED, ASK, TRYAGAIN ..) is followed or waited for; any other error is a reply.
-  // `again`: commands may be repeated, because they only read: a node that fails is replaced by who takes over.
+  // `again`: commands may be repeated, because they only read: the node that takes over replaces one that fails.
   std::vector<RedisReply> call(std::span<const RedisCommand> commands, bool again = false);
   RedisReply call(const RedisCommand& command, bool again = false);
   // The same; an error of the server is a Failure that names the key.

@@ -22,10 +22,10 @@ struct Options {
   bool json = false;
 };
 
-// What removing keys costs that were never added. Most of them are recognised; the share `wrong` looks present.
-//   cuckoo, quotient, growing   each takes one member's fingerprint out
+// The damage done by removing keys that were never added. Most are recognised; the share `wrong` looks present.
+//   cuckoo, quotient, growing   each removes the fingerprint of one member
 //   counting           each lowers all its counters, and a member is lost for every counter that falls from 1 to 0:
-//                      with counters in Poisson's distribution, a share of -(1 - fill) ln(1 - fill) / fill of them
+//                      if counters are Poisson-distributed, a share of -(1 - fill) ln(1 - fill) / fill of them
 struct Harm {
   explicit Harm(const Description& before) : wrong(before.wrong_erase.value_or(0)) {
     if (before.family != name_of(Kind::counting) || !(before.fill > 0 && before.fill < 1)) return;

@@ -3,8 +3,8 @@
 //   table = `rows` line filters of one shape (line_bloom.h), one after the other; each has a digest of its own
 //   fpr   = (fpr of the line filter)^rows
 //
-// A line filter is dear at low rates, because its rate is made by the lines that happen to be overfull; rows have bad
-// luck independently. At 1e-6, bits per key: 39.0 with one row, 31.5 with two, 30.3 with three, 29.3 with four, 28.8
+// A line filter is expensive at low rates, because lines that happen to be overfull make its rate; rows are
+// independent. At 1e-6, bits per key: 39.0 with one row, 31.5 with two, 30.3 with three, 29.3 with four, 28.8
 // for a classic filter, which reads 20 lines for it. An absent key mostly reads one line.
 #pragma once
 #include <algorithm>
@@ -126,7 +126,7 @@ struct RowLayout {
   }
 };
 
-// Nobody else reads it, so it hashes under a secret: whoever writes lines cannot choose what they collide with.
+// Nobody else reads it, so it hashes under a secret: a writer of lines cannot choose what they collide with.
 using RowBloom = Flat<RowLayout, KeyedHash>;
 
 }  // namespace perhaps::cli

@@ -98,7 +98,7 @@ inline std::size_t split_records(Bytes& text, std::byte separator, Bytes* out, s
     }
     p += 64;
   }
-  // Near the end of the text, or of the room in `out`.
+  // Near the end of the text or of `out`.
   while (start != end && n < most) {
     const auto* at = p < end ? static_cast<const std::byte*>(
                                    std::memchr(p, static_cast<int>(separator), static_cast<std::size_t>(end - p)))

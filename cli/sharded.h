@@ -1,4 +1,4 @@
-// The filters of a file of shards (perhaps/file/shards.h), asked as one: each key of the filter of its shard.
+// The filters of a file of shards (perhaps/file/shards.h) as one filter: each key is looked up in its shard.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -48,7 +48,7 @@ class Sharded final : public AnyFilter {
     for (const auto& filter : filters_) bytes += filter == nullptr ? 0 : filter->byte_size();
     return bytes;
   }
-  // Sums; of rates the mean over all shards, because a key asks one of them.
+  // Sums; of rates the mean over all shards, because a key is looked up in one of them.
   Description describe() const override {
     Description all;
     all.format = "shards";

@@ -64,7 +64,7 @@ std::string json_of(const SizeRow& row, double bits_per_key, double limit, doubl
   return json.add("grow", family->grows).text();
 }
 
-// Exactly so many of the numbers are given that the others follow.
+// Checks that exactly as many numbers are given as fix the others.
 void check_given(Options& options) {
   const bool rate = options.fpr != 0;
   const bool bits = options.bits_per_key != 0;

@@ -23,7 +23,7 @@ inline Line& line_named(std::vector<Line>& lines, const std::string& label) {
       Line{.label = label, .colour = kColours[lines.size() % std::size(kColours)], .style = {}, .points = {}});
 }
 
-// By the models, for so many keys; `marks` are filters (rate, bits per key) to point out.
+// By the models, for `keys` keys; `marks` are filters (rate, bits per key) to point out.
 inline std::string size_panel(std::uint64_t keys, const std::vector<Point>& marks) {
   constexpr double kFrom = 0.1;
   constexpr double kTo = 1e-5;

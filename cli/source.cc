@@ -50,7 +50,7 @@ class MappedSource : public Source {
   void drop() const noexcept override {
     if (!text_.empty()) file_.drop(file_.bytes());
   }
-  // Whoever still reads on its first page faults it in again; its last page is the next block's.
+  // A thread that still reads its first page faults it in again; its last page belongs to the next block.
   void release(Bytes block) noexcept override {
     if (block_ != kBlock && !block.empty()) file_.drop(block);
   }

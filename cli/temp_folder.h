@@ -1,4 +1,4 @@
-// A folder of its own under TMPDIR, removed at the end with all that is in it, also after an error.
+// A new folder under TMPDIR, removed at the end with its contents, also after an error.
 #pragma once
 #include <cerrno>
 #include <cstdlib>

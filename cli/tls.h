@@ -19,7 +19,7 @@ struct TlsFiles {
 
 class Tls {
  public:
-  // Throws Failure if a file is no good. The certificate of the server must be valid and of `host`.
+  // Throws Failure if a file cannot be used. The certificate of the server must be valid and of `host`.
   Tls(const TlsFiles& files, const std::string& host, int socket);
   ~Tls();
 

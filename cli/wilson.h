@@ -1,4 +1,4 @@
-// How well a share is known that was measured by sampling, as numbers (interval.h has the words).
+// Confidence intervals of a rate that was measured by sampling (interval.h prints them).
 #pragma once
 #include <algorithm>
 #include <cmath>

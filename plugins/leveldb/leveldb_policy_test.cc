@@ -1,4 +1,4 @@
-// Promise: no key of a window is denied, whatever the family, the number of keys and the bits a key; at the same bytes
+// Promise: no key of a window is denied, whatever the family, the number of keys and the bits per key; at the same size
 // the rate is at most three tenths of LevelDB's own; damaged filters answer *perhaps*; the compatible mode writes
 // LevelDB's own bytes. Would notice: a missing key, a worse rate, a filter that is larger than LevelDB's, an answer of
 // *no* from bytes that are cut short, a byte that differs.
@@ -130,7 +130,7 @@ TEST(LevelDbPolicy, DamageThatCanBeSeenAnswersPerhaps) {
           << name_of(family) << " without its first " << from << " bytes";
     }
   }
-  // And any bytes at all can be asked.
+  // And any bytes at all can be queried.
   for (std::uint64_t i = 0; i < 20'000; ++i) {
     std::string bytes(test::Stream{3}.at(i) % 70, 0);
     for (std::size_t j = 0; j < bytes.size(); ++j) bytes[j] = static_cast<char>(test::Stream{i}.at(j));
@@ -138,7 +138,7 @@ TEST(LevelDbPolicy, DamageThatCanBeSeenAnswersPerhaps) {
   }
 }
 
-// A policy that could not be made would be a database without filters, and nobody would know.
+// Without this refusal, a database would silently have no filters.
 TEST(LevelDbPolicy, RefusesWhatItCannotMake) {
   EXPECT_THROW(leveldb::new_filter_policy({.family = Kind::scalable}), std::invalid_argument);
   for (const Kind kind : {Kind::fuse, Kind::cuckoo, Kind::quotient, Kind::ribbon}) {

@@ -46,8 +46,8 @@ int reply_exists(const Call& call, int first, const Chain* chain) {
   return kOk;
 }
 
-// The items that changed the filter: what is replicated and logged. As long as all items did, they are the arguments
-// themselves.
+// The items that changed the filter, which are replicated and logged. As long as all items did, no copy is made of the
+// arguments.
 class Changed {
  public:
   Changed(const Call& call, int first) noexcept : call_(call), first_(first) {}

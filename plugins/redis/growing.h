@@ -1,7 +1,7 @@
 // A filter that grows with its items and keeps its rate: type perhapsGF, over the library's growing filter (growing.h).
 //
 // One table, no links. When it is full it moves to a block of the server that is 3 to 6 % larger, and its parts follow
-// one by one, with the items that are added then. The budget is asked first: a filter that may not grow stays as it is.
+// one by one, with the items that are added then. The budget decides first: a filter that may not grow stays as it is.
 //
 //   header  "perhapsG" | u64 first, step | f64 rate      all little-endian
 //   table   as growing.h lays it out: 64 bytes with numbers of items, slots in use and waiting parts, then the parts

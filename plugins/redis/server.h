@@ -10,7 +10,7 @@ namespace perhaps::redis {
 
 // ------------------------------------------------------------------------------------------------------- settings
 
-// What clients may ask for. A primary or an append-only file of RedisBloom 2 may say more, and is obeyed.
+// The limits for clients. A primary or an append-only file of RedisBloom 2 may exceed them, and is obeyed.
 inline constexpr long long kMaxCapacity = 1 << 30;
 inline constexpr long long kMaxExpansion = 32768;
 inline constexpr double kMaxRate = 0.25;  // higher rates are capped

@@ -1,12 +1,12 @@
-// Bits per key for tables that are asked unequally often.
+// Bits per key for tables that are queried unequally often.
 //
-// A table of n keys that the share w of all lookups asks has the demand d = w / n. Of all ways to spend a number of
+// A table of n keys that the share w of all lookups queries has the demand d = w / n. Of all ways to spend a number of
 // bits
 //
 //   wasted = sum over tables of w * fpr(bits)        is least where        -fpr'(bits) = price / d
 //
-// with one price for all tables. With every lookup asking each level once, a table of a level of N keys has d = 1 / N
-// whatever its size, and this is Monkey's allocation (allocate.h); each table of level 0, which all lookups ask, is a
+// with one price for all tables. If every lookup queries each level once, a table of a level of N keys has d = 1 / N
+// whatever its size, and this is Monkey's allocation (allocate.h); each table of level 0, which all lookups query, is a
 // level of its own.
 #pragma once
 #include <map>

@@ -39,7 +39,7 @@
 
 #include "perhaps/family.h"
 
-// Is there a new_filter_policy?
+// Whether there is a new_filter_policy.
 #define PERHAPS_ROCKSDB_VERSION (ROCKSDB_MAJOR * 100 + ROCKSDB_MINOR)
 #define PERHAPS_ROCKSDB_FILTERS (PERHAPS_ROCKSDB_VERSION >= 700 && PERHAPS_ROCKSDB_VERSION <= 1109)
 
@@ -128,9 +128,9 @@ class FilterBudget : public ::rocksdb::EventListener {
 std::shared_ptr<FilterBudget> new_filter_budget(const FilterBudgetOptions& options = {});
 
 // Once in a process, before options are read from text: then RocksDB can make these policies by name, and finds them
-// again in an OPTIONS file. Text that begins with one of these names but says nothing they understand makes a policy
-// that refuses: RocksDB ignores such errors where it reads table options, so that there would be no filters and no word
-// about it, but DB::Open then fails and says why.
+// again in an OPTIONS file. Text that begins with one of these names but cannot be parsed makes a policy that
+// refuses: RocksDB ignores such errors where it reads table options, and there would silently be no filters; with that
+// policy DB::Open fails and says why.
 //   perhaps   perhaps:FAMILY   perhaps:FAMILY:BITS_PER_KEY   perhaps:FAMILY:BITS_PER_KEY:compatible
 //   perhaps.allocating:BYTES:LEVEL0_TABLES:RIBBON_FROM:KEYS,KEYS..
 //   perhaps.budget:BITS_PER_KEY:ribbon   perhaps.budget:BITS_PER_KEY:bloom

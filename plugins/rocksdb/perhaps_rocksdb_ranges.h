@@ -10,12 +10,12 @@
 //
 // RocksDB's own filters serve Get and, with a prefix extractor, seeks inside one prefix. A scan between two keys reads
 // a block of each table whose first and last key lie around it, though most of them have nothing there. Here each table
-// carries a range filter of its user keys as a property, and ReadOptions::table_filter asks it.
+// carries a range filter of its user keys as a property, and ReadOptions::table_filter queries it.
 //
 // Nothing is hidden. What a scan returns for a key depends on the entries of that key in all tables and on the range
 // tombstones that cover it. Every entry counts as a key of the filter, whatever its type: values, deletions, single
-// deletions, merge operands, blob indexes. So a table that is left out has no entry for any key of the range, no
-// tombstone either that would have covered an older value. A table with range tombstones has no filter and is never
+// deletions, merge operands, blob indexes. So a table that is left out has no entry for any key of the range, and
+// no tombstone that would have covered an older value. A table with range tombstones has no filter and is never
 // left out, nor is one without the property (written before, or by someone else), with damaged bytes, or of an order
 // other than BytewiseComparator's. The scan must stay inside the range for which tables were left out, which is why
 // limit() sets the bounds of the iterator as well.

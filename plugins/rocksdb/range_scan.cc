@@ -22,7 +22,7 @@ using ::rocksdb::UserCollectedProperties;
 
 Bytes bytes_in(const Slice& slice) noexcept { return bytes_of(std::string_view(slice.data(), slice.size())); }
 
-// RocksDB is not exception-safe: without memory there is no filter, and the table is always read.
+// RocksDB is not exception-safe: if memory runs out there is no filter, and the table is always read.
 class Collector final : public ::rocksdb::TablePropertiesCollector {
  public:
   explicit Collector(const RangeOptions& options) : options_(options) {}

@@ -1,6 +1,6 @@
-// Promise: no key of a filter is denied, one by one or in a batch, whatever the family, the number of keys and the bits
-// a key; in the bytes of RocksDB's own Bloom filter the rate is at most a third of its, or 1.15 times it with "line";
-// the compatible mode writes RocksDB's bytes; damaged filters stay within their bytes and reserved ones
+// Promise: no key of a filter is denied, one by one or in a batch, whatever the family, the number of keys and the
+// bits per key; in the bytes of RocksDB's own Bloom filter the rate is at most a third of its, or 1.15 times it with
+// "line"; the compatible mode writes RocksDB's bytes; damaged filters stay within their bytes and reserved ones
 // answer *perhaps*; policies can be made by name; a plan keeps its budget and wastes less than half of what even shares
 // do. Would notice: a missing key, a worse rate, a byte that differs, a *no* of reserved bytes, a name that is lost,
 // a plan that is too large.
@@ -197,7 +197,7 @@ TEST(RocksDbPolicy, ByName) {
   EXPECT_EQ(table.filter_policy->GetId(), ids[1]);
 }
 
-// A policy that could not be made would be a database without filters, and nobody would know.
+// Without this refusal, a database would silently have no filters.
 TEST(RocksDbPolicy, RefusesWhatItCannotMake) {
   EXPECT_THROW(rocksdb::new_filter_policy({.family = Kind::scalable}), std::invalid_argument);
   // What erases or forgets spends bits on it: at 10 bits per key counting has a rate of 31 %, window of 13 %.
@@ -253,7 +253,7 @@ TEST(RocksDbPolicy, PlansKeepTheirBudget) {
     }
     return sum;
   };
-  const double even = 4 * 0.0095;  // RocksDB's Bloom filter at 10 bits a key
+  const double even = 4 * 0.0095;  // RocksDB's Bloom filter at 10 bits per key
   for (const double bits : {2.0, 5.0, 7.0, 10.0, 15.0}) {
     for (const std::uint32_t ribbon_from : {1u, 4u, 9u}) {
       const auto plan = rocksdb::plan_levels(
@@ -272,7 +272,7 @@ TEST(RocksDbPolicy, PlansKeepTheirBudget) {
   const auto little = rocksdb::plan_levels({.bytes = 100'000, .keys = keys});
   EXPECT_EQ(little[4].bloom_bits, 0);
   EXPECT_GT(little[1].bloom_bits, 5);
-  // And more than there can be is no less.
+  // An endless budget gives no fewer bits.
   for (const auto& level : rocksdb::plan_levels({.bytes = UINT64_MAX, .keys = keys})) EXPECT_GT(level.bloom_bits, 20);
 }
 
