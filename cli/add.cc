@@ -41,7 +41,7 @@ int run(Options& options) {
       digest_keys(file.hasher, options.keys.as, batch.keys, mine);
       filter->digests()->may_contain(mine, answers);
       if (const std::size_t in = filter->insert_digests(mine); in < mine.size()) {
-        fail("{}: full after {} of the new keys; it is as it was. Build a larger one", options.filter,
+        fail("{}: full after {} of the new keys; it was not changed. Build a larger one", options.filter,
              grouped(asked + in));
       }
       // A key twice in one batch is new once.

@@ -53,7 +53,7 @@ void check_options(const Options& options) {
     fail("--wrong-price, --memory-price and --lookups: all three together give the rate");
   if (options.imagined == 0) return;
   if (!options.keys.files.empty() || !options.keys.literals.empty())
-    fail("--keys {}: stands for keys that are not there yet; none can be named beside it", options.imagined);
+    fail("--keys {}: is for keys that do not exist yet; no files of keys can be named beside it", options.imagined);
   if (!options.queries.files.empty())
     fail("--keys {}: --queries needs the keys, to know which of them are absent", options.imagined);
 }

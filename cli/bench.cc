@@ -52,7 +52,7 @@ class Typed : public Contender {
       insert_parallel(*filter_, keys, threads);
     } else if constexpr (FillingLayout<typename F::layout>) {
       cleared();
-      if (filter_->insert(keys) != keys.size()) fail("{}: full before all keys were in", F::layout::family);
+      if (filter_->insert(keys) != keys.size()) fail("{}: full before all keys were inserted", F::layout::family);
     } else {
       cleared();
       filter_->insert(keys);

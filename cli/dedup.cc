@@ -236,7 +236,7 @@ void check_way(const Options& options, const CLI::App& app) {
     if (app.count("--save-every") != 0) fail("--save-every: nothing is saved without --seen");
     if (app.count("--keyed") != 0) fail("--keyed: only --seen keeps a file");
   }
-  if (options.ngrams == 0 && app.count("--threshold") != 0) fail("--threshold: it is of --ngrams");
+  if (options.ngrams == 0 && app.count("--threshold") != 0) fail("--threshold: needs --ngrams");
 }
 
 int run(Options& options) {

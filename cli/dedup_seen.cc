@@ -61,7 +61,7 @@ class SeenFilter {
       if ((word & bit) == 0 && !column_.insert(digests[i]).second) word |= bit;
     }
     if (const std::size_t in = filter_->insert_digests(digests); in < digests.size())
-      fail("{}: full after {} keys; it is as it was last saved. Build a larger one", path_, grouped(record_.keys + in));
+      fail("{}: full after {} keys; it stays as last saved. Build a larger one", path_, grouped(record_.keys + in));
     record_.keys += digests.size();
   }
   void save() {

@@ -255,7 +255,7 @@ std::string man_page(const std::vector<CommandText>& shown) {
   for (const CommandText& command : shown)
     out += fmt::format(".B {}\n.br\n", roff(usage_of(command.name, command.options)));
   out +=
-      ".SH DESCRIPTION\nA filter is a small file made from a set of keys. Asked for a key it answers\n.I "
+      ".SH DESCRIPTION\nA filter is a small file made from a set of keys. For any key it answers\n.I "
       "perhaps\nor\n.IR no :\n"
       "\"no\" is certain, \"perhaps\" is wrong at a rate that was chosen when the filter was made, and no key of the "
       "set "

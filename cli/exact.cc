@@ -346,7 +346,7 @@ Command::Run exact_command(CLI::App& app) {
       ->type_name("FILE")
       ->allow_extra_args(false);
   app.add_option("--universe", options->universe,
-                 "All keys that will ever be asked about; members may be among them or not; may be repeated")
+                 "All keys that will ever be queried; members may be among them or not; may be repeated")
       ->type_name("FILE")
       ->allow_extra_args(false);
   auto* const partition = add_count(app, "--partition", options->partition, "N",

@@ -99,7 +99,7 @@ void print(Out& out, const std::string& key, const Explanation& e) {
 int run(Options& options) {
   const AnyFile file(options.filter, options.open, options.format);
   if (file.own && file.own->header().kind == Kind::range) {
-    fail("{}: a range filter has places instead of bits; perhaps query asks it", options.filter);
+    fail("{}: a range filter has places instead of bits; use perhaps query", options.filter);
   }
   const AnyFilter& filter = file.filter();
   const auto described = filter.digests() == nullptr ? std::optional(file.opened.whole->describe()) : std::nullopt;

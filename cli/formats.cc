@@ -80,7 +80,7 @@ int run(const Options& options) {
   }
   for (const format::Codec* codec : chosen) {
     out.write(fmt::format("{}{}: {}{}\n", codec == chosen.front() ? "" : "\n", bold(codec->name), codec->summary,
-                          codec->build == nullptr ? " (is read, not written)" : ""));
+                          codec->build == nullptr ? " (read, but not written)" : ""));
     out.write(parameters_of(*codec));
   }
   return kYes;
@@ -91,7 +91,7 @@ int run(const Options& options) {
 
 Command::Run formats_command(CLI::App& app) {
   auto options = std::make_shared<formats::Options>();
-  app.add_option("formats", options->names, "Those to tell more of: their parameters")->type_name("NAME");
+  app.add_option("formats", options->names, "The formats whose parameters to show")->type_name("NAME");
   declare_json(app, options->json);
   return [options] { return formats::run(*options); };
 }

@@ -142,8 +142,8 @@ void print(Out& out, const std::string& path, const AnyFile& file) {
   if (const std::string* const recipe = record.find("recipe")) {
     row("recipe", printable(*recipe));
   } else {
-    row("recipe", file.own ? "none stored: keys are asked for as given"
-                           : "this format stores none: ask for keys as they were added");
+    row("recipe", file.own ? "none stored: keys are looked up as given"
+                           : "this format stores none: query keys in the form in which they were added");
   }
   for (const auto& [name, value] : record.about) {
     if (name != "recipe") row(name, printable(value));

@@ -165,8 +165,8 @@ constexpr Command kCommands[] = {
     {"add", "add keys to a filter file",
      "Writes a new file with the old keys and the new ones, which replaces the old file when it is whole. A second "
      "add to the same file waits for the first. A filter that is given many more keys than it was made for answers "
-     "perhaps too often: add warns of that. A full cuckoo filter is left as it was; a quotient filter grows, and its "
-     "rate with it; scalable and growing filters grow and keep their rate.",
+     "perhaps too often, and add warns about it. A full cuckoo filter is left as it was; a quotient filter grows, and "
+     "its rate with it; scalable and growing filters grow and keep their rate.",
      kAdd, &add_command, kJsonAdd},
     {"remove", "take keys out of a filter file",
      "For counting, cuckoo, quotient and growing filters. Remove only keys that were added: a key that was never added "
@@ -182,12 +182,12 @@ constexpr Command kCommands[] = {
     {"explain", "why a filter answers perhaps or no",
      "Shows what a lookup of each key reads: the digest, the line, block or buckets, and every bit, counter, slot or "
      "parity with what it holds. Positions are bits of the table, counted from the lowest bit of its first byte. "
-     "Families: classic, line, block, counting, cuckoo, ribbon, and the links of a scalable filter; of the others, and "
-     "of other systems' files, the digest or the answer of each filter inside. Exit code: 0 if any answer is perhaps, "
-     "1 if none is, 2 on an error.",
+     "Of other systems' files it shows the bits of classic Bloom filters, and of the others the answer of each filter "
+     "inside; of an exact set in parts, the answer alone. Exit code: 0 if any answer is perhaps, 1 if none is, 2 on an "
+     "error.",
      kExplain, &explain_command, kJsonExplain},
     {"exact", "make a set that is right for every key of a known universe",
-     "If all keys that will ever be asked about are known (all certificates, all domains), a set can answer without "
+     "If all keys that will ever be queried are known (all certificates, all domains), a set can answer without "
      "a single error: query then selects exactly the members. The answer for a key outside the universe means "
      "nothing. Members that are not in the universe count as part of it. build reads files twice, the universe in any "
      "order and repeated or not, and keeps only the few keys that pass a filter. diff writes the answers that change "
@@ -229,10 +229,10 @@ constexpr Command kCommands[] = {
     {"verify", "prove no key is missing, and measure the false-positive rate",
      "Queries every key of --keys: each must be answered perhaps. Then queries keys that are not in the filter: "
      "those of --absent, or random ones. A filter at a redis:// address is copied first, as by pull. With "
-     "--certificate what was proved is written to a file; whoever has the files that it names, by their place relative "
-     "to it, can prove it again with --check. Of an exact set it asks about every key of --members and --universe: no "
-     "answer may be wrong. Exit code: 1 if a key is missing, an exact answer is wrong or --check finds a difference, 2 "
-     "on an error.",
+     "--certificate what was proved is written to a file; anyone who has the files that it names, at the same paths "
+     "relative to it, can prove it again with --check. Of an exact set it queries every key of --members and "
+     "--universe: no answer may be wrong. Exit code: 1 if a key is missing, an exact answer is wrong or --check finds a "
+     "difference, 2 on an error.",
      kVerify, &verify_command, kJsonVerify},
     {"size", "how large would a filter be",
      "Of keys, rate, memory, bits per key and probes, some are given and the others follow: what the keys need at a "

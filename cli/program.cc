@@ -55,7 +55,7 @@ std::vector<std::string> options_in(const CLI::App& app) {
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     const std::string name(text.substr(0, text.find(':')));
     const std::size_t times = app.get_option_no_throw(name) == nullptr ? 0 : app.count(name);
-    if (times > 1) fail("{}: was given {} times, and has one value (see perhaps {} --help)", name, times, command.name);
+    if (times > 1) fail("{}: given {} times, but takes one value (see perhaps {} --help)", name, times, command.name);
     fail("{}: needs a value (see perhaps {} --help)", name, command.name);
   }
   if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {  // "Could not convert: --only = abc"

@@ -278,7 +278,7 @@ void report(const Options& options, const Selection& selection, Out& out) {
 int run_ranges(Options& options) {
   if (options.filter.empty()) fail("filter is required (see perhaps query --help)");
   const auto refuse = [](bool given, std::string_view option) {
-    if (given) fail("{}: single keys have it, ranges (--range, --ranges) do not", option);
+    if (given) fail("{}: is for single keys, not for ranges (--range, --ranges)", option);
   };
   refuse(!options.keys.files.empty() || !options.more_files.empty(), "FILES");
   refuse(!options.keys.literals.empty(), "-e");
@@ -332,7 +332,7 @@ Command::Run query_command(CLI::App& app) {
   app.add_option("filter", options->filter, "The filter file, of any format; not with --redis")->type_name("FILTER");
   auto* const redis =
       app.add_option("--redis", options->redis,
-                     "Ask a server: redis://[[user]:password@]host[:port]/key, rediss:// with TLS, or "
+                     "Query a server: redis://[[user]:password@]host[:port]/key, rediss:// with TLS, or "
                      "redis-cluster:// and rediss-cluster:// to find all nodes from one; the key may be "
                      "the name that shards were pushed under")
           ->type_name("URL");
@@ -367,7 +367,7 @@ Command::Run query_command(CLI::App& app) {
       ->type_name("FILE");
   app.add_flag("--prompt", options->prompt,
                "Ask for one key at the terminal, without showing it, and print perhaps or no");
-  app.add_flag("--seek", options->seek, "Ask as a seek to a key does, where the file of an engine has a prefix filter");
+  app.add_flag("--seek", options->seek, "Query as a seek to a key does, if the file of an engine has a prefix filter");
   app.add_flag(
       "--json", options->json,
       "Print JSON, for programs: one object per key, with its answer, file and line; with -c one list of counts");

@@ -208,7 +208,7 @@ class Ranges {
 void check_coding(const RangeView& filter, const KeyOptions& options, const std::string& path) {
   const bool integers = filter.coding() == RangeView::Coding::integers;
   if (options.number() == integers) return;
-  fail("{}: its keys are {}, and those asked about are {} (--keys-as {})", path, integers ? "numbers" : "text",
+  fail("{}: its keys are {}, and the keys queried are {} (--keys-as {})", path, integers ? "numbers" : "text",
        integers ? "text" : "numbers", integers ? "u64" : "lines");
 }
 

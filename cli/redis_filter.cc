@@ -23,7 +23,7 @@ std::uint64_t shards_on(Redis& redis, const std::string& name) {
   if (reply.failed()) fail("{}: {}", key, reply.text);
   if (reply.kind == 0) return 0;
   const auto count = parse_u64(reply.text);
-  if (!count || *count == 0 || *count > kMaxShards) fail("{}: '{}' is no number of shards", key, reply.text);
+  if (!count || *count == 0 || *count > kMaxShards) fail("{}: '{}' is not a number of shards", key, reply.text);
   return *count;
 }
 
@@ -51,7 +51,7 @@ RedisFilter::RedisFilter(const RedisUrl& url, const RedisAccess& access, std::ui
     parts_[i].type = types[i].text;
     const std::string_view family = commands_of(types[i].text);
     if (types[i].text == "none") fail("{}: no such key", parts_[i].key);
-    if (family.empty()) fail("{}: of type {}, no filter", parts_[i].key, types[i].text);
+    if (family.empty()) fail("{}: of type {}, not a filter", parts_[i].key, types[i].text);
     parts_[i].command = fmt::format("{}.MEXISTS", family);
   }
 }

@@ -119,7 +119,7 @@ int report(const Options& options, const SetIndex& index) {
     json.add("false_sets", index.false_sets());
     out.write(json.text() + "\n");
   } else {
-    out.write(fmt::format("{}: {} set{}, {} keys, {}; a key of none is said to be in {} of them\n", options.index,
+    out.write(fmt::format("{}: {} set{}, {} keys, {}; a key of none is routed to {} of them\n", options.index,
                           grouped(sets), sets == 1 ? "" : "s", grouped(keys),
                           bytes_text(static_cast<double>(index.byte_size())), expected(index.false_sets())));
   }
@@ -139,7 +139,7 @@ void warn_if_costly(const Options& options, const SetIndex& index) {
   if (times > 2 && index.byte_size() > 1'000'000) {
     warn(fmt::format(
         "{}: {:.0f} times the memory of {} filter{} of these sets: all {} columns of the index are as long as the "
-        "largest set needs. It pays for many sets of like size; of few, build one filter each",
+        "largest set needs. It pays for many sets of similar size; for few, build one filter each",
         options.index, times, grouped(sets), sets == 1 ? "" : "s", grouped(index.shape().slots)));
   }
 }

@@ -232,7 +232,7 @@ Table read_table(const std::string& path, const Options& options) {
   const format::Source source{.bytes = file.bytes(), .file_name = path};
   const auto codec = format::detect(source);
   const bool rocksdb = codec && (*codec)->name == "rocksdb-table";
-  if (!rocksdb && (!codec || (*codec)->name != "leveldb-table")) fail("{}: no table of LevelDB or RocksDB", path);
+  if (!rocksdb && (!codec || (*codec)->name != "leveldb-table")) fail("{}: not a table of LevelDB or RocksDB", path);
   auto result = (*codec)->open(source, format::Params(**codec));
   if (!result) fail("{}: {}", path, result.error().detail);
   const format::Opened opened = *std::move(result);

@@ -303,7 +303,7 @@ int check(Options& options) {
 // Throws Failure if the certificate would replace what it is about.
 void check_certificate(const Options& options) {
   if (is_redis_url(options.filter))
-    fail("--certificate {}: speaks of files, and {} is none; pull it first", options.certificate,
+    fail("--certificate {}: records files, and {} is not one; pull it first", options.certificate,
          RedisUrl(options.filter).shown());
   check_output(options.certificate);
   std::vector<std::string> files = {options.filter};
@@ -324,7 +324,7 @@ int check_exact(Options& options) {
                    std::count(options.exact.universe.begin(), options.exact.universe.end(), "-"));
   const AnyFile file(options.filter, options.open, options.format);
   if (!file.own || file.own->header().kind != Kind::exact)
-    fail("{}: is no exact set, and has false positives (--keys and --absent measure them)", options.filter);
+    fail("{}: is not an exact set, and has false positives (--keys and --absent measure them)", options.filter);
   options.keys.adopt(recipe_of(file.record(), options.filter), options.filter);
   check_key_format(options.keys);
   return verify_exact(file.filter(), options.filter, options.keys, options.exact, options.json);
@@ -373,7 +373,7 @@ Command::Run verify_command(CLI::App& app) {
   for (const auto& [name, list, text] :
        {std::tuple("--members", &options->exact.members, "Of an exact set: the keys that are in it; may be repeated"),
         std::tuple("--universe", &options->exact.universe,
-                   "Of an exact set: all keys that can be asked about; may be repeated")}) {
+                   "Of an exact set: all keys that can be queried; may be repeated")}) {
     app.add_option(name, *list, text)
         ->type_name("FILE")
         ->allow_extra_args(false)
@@ -387,7 +387,7 @@ Command::Run verify_command(CLI::App& app) {
       ->excludes(files);
   auto* const range_size =
       add_count(app, "--range-size", options->range_size, "L",
-                "Of a range filter: also ask for empty ranges of L numbers (or codes of text); default: 100");
+                "Of a range filter: also query empty ranges of L numbers (or codes of text); default: 100");
   declare_json(app, options->json);
   declare_open(app, options->open);
   declare_format(app, options->format);

@@ -48,7 +48,7 @@ typedef enum perhaps_status {
   PERHAPS_MISMATCH = 7,       // two filters that cannot be combined
   PERHAPS_FULL = 8,           // no room for another key
   PERHAPS_UNSUPPORTED = 9,    // well-formed, but not something that this filter or this library can do
-  PERHAPS_IO = 10,            // the operating system said no
+  PERHAPS_IO = 10,            // the operating system reported an error
   PERHAPS_NO_MEMORY = 11,
   PERHAPS_TOO_SMALL = 12,  // the buffer
   PERHAPS_INTERNAL = 13    // a defect of the library

@@ -33,7 +33,7 @@ Error bad(const std::string& fact) { return Error{Errc::bad_parameter, "range: "
 
 Result<RangeView> RangeView::over(Bytes table) {
   if (table.size() < RangeShape::kHeadBytes + 8) {
-    return Error{Errc::truncated, "range: " + std::to_string(table.size()) + " bytes are no table"};
+    return Error{Errc::truncated, "range: " + std::to_string(table.size()) + " bytes are not a table"};
   }
   const RangeHead head = RangeHead::read(table.data());
   RangeView view;

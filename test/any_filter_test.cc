@@ -375,7 +375,7 @@ TEST(AnyFilter, AKindThatIsNoFamilyIsRefusedByName) {
   const auto made = make_any(Kind::sets, {.keys = 1}, Hash());
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, Errc::unsupported);
-  EXPECT_EQ(made.error().detail, "sets is no family of filters that can be built");
+  EXPECT_EQ(made.error().detail, "sets is not a family that can be built");
 }
 
 // A filter implemented outside the library: no digests, nothing recorded.

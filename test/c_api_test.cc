@@ -445,7 +445,7 @@ TEST_F(CApi, StructsMayGrow) {
 TEST_F(CApi, WrongRequestsAndWrongBytes) {
   perhaps_filter* made = nullptr;
   perhaps_options options = options_of("bloom", 1000);
-  expect_refused(perhaps_new(&options, &made), PERHAPS_BAD_PARAMETER, "'bloom' is no family; there are line");
+  expect_refused(perhaps_new(&options, &made), PERHAPS_BAD_PARAMETER, "'bloom' is not a family; there are line");
   options = options_of("line", 1000);
   options.fpr = 1.5;
   expect_refused(perhaps_new(&options, &made), PERHAPS_BAD_PARAMETER, "fpr");

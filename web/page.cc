@@ -96,7 +96,7 @@ PERHAPS_WEB int web_explain(const perhaps_filter* filter, const void* key, std::
 PERHAPS_WEB int web_convert(const perhaps_filter* filter, const char* to, std::int32_t entry) {
   return guarded([&]() -> Result<std::string> {
     const format::Codec* const codec = format::find(to);
-    if (codec == nullptr) return Error{Errc::bad_parameter, "'" + std::string(to) + "' is no format"};
+    if (codec == nullptr) return Error{Errc::bad_parameter, "'" + std::string(to) + "' is not a format"};
     if (filter->codec == nullptr) {
       return Error{Errc::unsupported,
                    "perhaps to " + std::string(to) + ": the two hash a key differently: build it anew from the keys"};
@@ -133,7 +133,7 @@ PERHAPS_WEB int web_allocate(std::uint32_t levels, double ratio, double keys, do
                              std::uint32_t ribbon, std::uint32_t runs) {
   return guarded([&]() -> Result<std::string> {
     const auto kind = kind_named(family);
-    if (!kind) return Error{Errc::bad_parameter, "'" + std::string(family) + "' is no family"};
+    if (!kind) return Error{Errc::bad_parameter, "'" + std::string(family) + "' is not a family"};
     return tree_text({levels, ratio, whole(keys), whole(budget), *kind, ribbon, runs});
   });
 }

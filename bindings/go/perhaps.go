@@ -79,7 +79,7 @@ var (
 	ErrMismatch     = errors.New("mismatch")      // two filters that cannot be combined
 	ErrFull         = errors.New("full")          // no room for another key
 	ErrUnsupported  = errors.New("unsupported")   // not something that this filter can do
-	ErrIO           = errors.New("io")            // the operating system said no
+	ErrIO           = errors.New("io")            // the operating system reported an error
 	ErrNoMemory     = errors.New("no memory")
 	ErrInternal     = errors.New("internal") // a defect of the library
 )
@@ -126,7 +126,7 @@ type Options struct {
 	Keys       uint64  // expected
 	FPR        float64 // the rate of false positives after that many
 	Seed       *uint64 // of the hash
-	Secret     []byte  // 16 bytes, which key the hash; for keys that strangers choose
+	Secret     []byte  // 16 bytes, which key the hash; for keys that others choose
 	Threads    uint32  // of Build
 	Format     string  // Build: the file of another system
 	Parameters string  // "name=value name=value" of that format

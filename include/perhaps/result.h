@@ -27,7 +27,7 @@ enum class Errc : std::uint8_t {
   mismatch,       // two filters that cannot be combined
   full,           // no room for another key
   unsupported,    // well-formed, but not something this build can do
-  io,             // the operating system said no
+  io,             // the operating system reported an error
 };
 
 // Why there is no result.

@@ -81,7 +81,7 @@ class Filter(_native.Filter):
         guard_bits: int = 0,
         seed: Optional[int] = None,
     ) -> None:
-        """An empty filter for `keys` keys. `key` is a secret of 16 bytes, for keys that strangers choose."""
+        """An empty filter for `keys` keys. `key` is a secret of 16 bytes, for keys that others choose."""
         self._make(family, keys, _rate(fpr), bits_per_key, max_bytes, guard_bits, 0, seed, key, 0, None, None)
         self._keyed = key is not None
 

@@ -584,7 +584,7 @@ PyMODINIT_FUNC PyInit__native() {
       add_error(m, errors.wrong_key, "WrongKey", "A keyed filter without its key, or with another one.") &&
       add_error(m, errors.bad_request, "BadRequest", "A number out of range, or an unknown name.", PyExc_ValueError) &&
       add_error(m, errors.unsupported, "Unsupported", "Something that this filter cannot do.") &&
-      add_error(m, errors.file, "FileError", "The operating system said no.", PyExc_OSError) &&
+      add_error(m, errors.file, "FileError", "The operating system reported an error.", PyExc_OSError) &&
       PyModule_AddStringConstant(m, "version", perhaps_version()) == 0;
   return good ? module.release() : nullptr;
 }

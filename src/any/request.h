@@ -14,7 +14,7 @@ inline Error cannot_honour(Kind kind, std::string_view field, std::string_view w
 }
 
 inline Error no_family(Kind kind) {
-  return {Errc::unsupported, std::string(name_of(kind)) + " is no family of filters that can be built"};
+  return {Errc::unsupported, std::string(name_of(kind)) + " is not a family that can be built"};
 }
 
 inline Result<void> check_rate(Kind kind, const AnyRequest& request) {

@@ -24,7 +24,7 @@ Result<Plan> plan_of(const perhaps_options& options) {
   if (!kind || find_family(*kind) == nullptr) {
     std::string all;
     for (const Family& family : families()) all += (all.empty() ? "" : ", ") + std::string(family.name);
-    return out_of_range("'" + std::string(name) + "' is no family; there are " + all);
+    return out_of_range("'" + std::string(name) + "' is not a family; there are " + all);
   }
   plan.kind = *kind;
   plan.request = {.keys = options.keys,
@@ -45,7 +45,7 @@ Result<Plan> plan_of(const perhaps_options& options) {
 
 Result<const format::Codec*> codec_named(std::string_view name) {
   if (const format::Codec* const codec = format::find(name)) return codec;
-  return out_of_range("'" + std::string(name) + "' is no format");
+  return out_of_range("'" + std::string(name) + "' is not a format");
 }
 
 Result<format::Params> params_of(const format::Codec& codec, const char* text) {

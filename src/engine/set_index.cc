@@ -185,7 +185,7 @@ std::vector<std::byte> SetIndexProbes::names() const {
 Result<SetIndexView> SetIndexView::over(const Header& header, const AnyHasher& hasher) {
   const auto bad = [](const std::string& fact) { return Error{Errc::bad_parameter, "sets: " + fact}; };
   if (header.kind != Kind::sets) {
-    return Error{Errc::mismatch, "a " + std::string(name_of(header.kind)) + " filter is no index of sets"};
+    return Error{Errc::mismatch, "a " + std::string(name_of(header.kind)) + " filter is not an index of sets"};
   }
   const auto shape = SetIndexShape::from(header.params);
   if (!shape) return shape.error();

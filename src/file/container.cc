@@ -205,7 +205,7 @@ std::span<std::byte> NewContainer::section() noexcept {
 Result<void> NewContainer::commit(const Record& record) {
   assert(state_ != nullptr);
   if (!record.about.empty() && record.about != state_->header.record.about) {
-    return Error{Errc::bad_parameter, "what is said about a filter is given when its file is created"};
+    return Error{Errc::bad_parameter, "the text about a filter is given when its file is created"};
   }
   // Whatever happens, this is the end of the file: a second commit could only write something else.
   const auto state = std::move(state_);

@@ -100,7 +100,7 @@ Result<void> parse_sections(Bytes file, std::uint64_t table_at, std::uint64_t co
     }
     if (e.type == kAboutSection) {
       if (i + 1 != count)
-        return bad(Errc::bad_parameter, which + " says something about the filter and is not the last");
+        return bad(Errc::bad_parameter, which + " holds the text about the filter and is not the last");
       if (e.size == 0 || e.size > kMaxAbout) {
         return bad(Errc::bad_parameter, which + ": a text of " + number(e.size) + " bytes about the filter");
       }

@@ -72,7 +72,7 @@ class Messages(Case):
             (["bild", "-o", "f"], ["'bild' is not a command; did you mean build?"]),
             (["qurey", "f"], ["did you mean query?"]),
             (["zzz"], ["'zzz' is not a command (see"]),
-            (["build", "-o", "f", "--fpr", "0.1", "--fpr", "0.2", "keys"], ["--fpr: was given 2 times"]),
+            (["build", "-o", "f", "--fpr", "0.1", "--fpr", "0.2", "keys"], ["--fpr: given 2 times"]),
             (["build", "-o"], ["--output: needs a value"]),
             (["build", "-o", "f", "--lower=maybe", "keys"], ["--lower: takes no value"]),
             (["build", "-o", "f", "--format", "guava", "--shards", "2", "--only", "x", "keys"],

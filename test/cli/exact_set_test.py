@@ -50,7 +50,7 @@ class Exact(Case):
         self.assertEqual((proof["exact"], proof["false_in"], proof["false_out"]), (False, 1, 0))
         self.refused("verify", "e", "--keys", "some", says=["is an exact set", "--universe"])
         self.ok("build", "-o", "f", "some")
-        self.refused("verify", "f", "--members", "some", "--universe", "all", says=["f: is no exact set"])
+        self.refused("verify", "f", "--members", "some", "--universe", "all", says=["f: is not an exact set"])
         self.refused("verify", "e", "--members", "some", says=["both --members and --universe"])
 
     def test_pipes_memory_threads_and_order_give_the_same_bytes(self):

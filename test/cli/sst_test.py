@@ -189,7 +189,7 @@ class Proofs(Case):
         self.refused(self.folder, says="no table files")
         with open(os.path.join(self.folder, "text"), "w") as file:
             file.write("no table at all, but long enough to have a footer of some kind\n")
-        self.refused("text", says="text: no table of LevelDB or RocksDB")
+        self.refused("text", says="text: not a table of LevelDB or RocksDB")
 
     def test_help(self):
         self.assertIn("--verify", self.ok("--help"))

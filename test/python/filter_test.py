@@ -372,7 +372,7 @@ class Sets(unittest.TestCase):
             perhaps.Filter(keys=100, family="cuckoo").update(range(100_000))
         with self.assertRaisesRegex(perhaps.BadRequest, "fpr"):
             perhaps.Filter(fpr=2)
-        with self.assertRaisesRegex(ValueError, "'bloom' is no family"):
+        with self.assertRaisesRegex(ValueError, "'bloom' is not a family"):
             perhaps.Filter(family="bloom")
         with self.assertRaisesRegex(perhaps.Unsupported, "at once"):
             perhaps.Filter(family="ribbon")

@@ -181,9 +181,9 @@ def test_one_server():
         tool.refuses("no such key", "query", "--redis", url + "two", "-e", "item:1")
         same_as_the_file(tool, "two", url + "two", "--shards", "2")
         client("SET", "two:shards", "many")
-        tool.refuses("'many' is no number of shards", "query", "--redis", url + "two", "-e", "item:1")
+        tool.refuses("'many' is not a number of shards", "query", "--redis", url + "two", "-e", "item:1")
         client("SET", "text", "x")
-        tool.refuses("of type string, no filter", "query", "--redis", url + "text", "-e", "x")
+        tool.refuses("of type string, not a filter", "query", "--redis", url + "text", "-e", "x")
         tool.refuses("no such key", "query", "--redis", url + "nothing", "-e", "x")
         tool.refuses("names no key", "query", "--redis", url, "-e", "x")
         tool.refuses("redis:// if it is not a cluster", "query", "--redis", url.replace("redis", "redis-cluster") + "x",

@@ -33,7 +33,7 @@ pub enum Kind {
     Full,
     /// Not something that this filter can do.
     Unsupported,
-    /// The operating system said no.
+    /// The operating system reported an error.
     Io,
     /// Not enough memory.
     NoMemory,
@@ -145,7 +145,7 @@ impl Options {
         self.seed = Some(seed);
         self
     }
-    /// Keys the hash, for keys that strangers choose.
+    /// Keys the hash, for keys that others choose.
     pub fn secret(mut self, secret: [u8; 16]) -> Self {
         self.secret = Some(secret);
         self
