@@ -231,8 +231,8 @@ constexpr Command kCommands[] = {
      "those of --absent, or random ones. A filter at a redis:// address is copied first, as by pull. With "
      "--certificate what was proved is written to a file; anyone who has the files that it names, at the same paths "
      "relative to it, can prove it again with --check. Of an exact set it queries every key of --members and "
-     "--universe: no answer may be wrong. Exit code: 1 if a key is missing, an exact answer is wrong or --check finds a "
-     "difference, 2 on an error.",
+     "--universe: no answer may be wrong. Exit code: 1 if a key is missing, an exact answer is wrong or --check finds "
+     "a difference, 2 on an error.",
      kVerify, &verify_command, kJsonVerify},
     {"size", "how large would a filter be",
      "Of keys, rate, memory, bits per key and probes, some are given and the others follow: what the keys need at a "
