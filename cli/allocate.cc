@@ -145,15 +145,15 @@ int run(Options& options) {
   rows.push_back({"all", grouped(options.keys), "", fmt::format("{:.2f}", bits_of(best)), grouped(best.bytes), "",
                   fmt::format("{:.2f}", bits_of(even)), ""});
   out.write(table(rows, "rrlrrrrr") + "bits per key\n" + bars(best, bits_of(even)));
-  out.write(
-      fmt::format("reads in vain for an absent key: {} spread, {} even", expected(best.wasted), expected(even.wasted)));
+  out.write(fmt::format("useless reads per lookup of an absent key: {} spread, {} even", expected(best.wasted),
+                        expected(even.wasted)));
   if (best.wasted > 0) out.write(fmt::format(", {:.2f} times fewer", even.wasted / best.wasted));
   if (options.ribbon > 0) {
     out.write(
         fmt::format("\nwith the same bits per key in ribbon filters on every level: {}", expected(even_ribbon.wasted)));
     if (best.wasted > 0) out.write(fmt::format(", {:.2f} times as many as spread", even_ribbon.wasted / best.wasted));
   }
-  out.write(fmt::format("\nas few as even in {}", bytes_text(static_cast<double>(small.bytes))));
+  out.write(fmt::format("\nas few as even with {}", bytes_text(static_cast<double>(small.bytes))));
   if (small.bytes < even.bytes) {
     const double saved = 1 - static_cast<double>(small.bytes) / static_cast<double>(even.bytes);
     out.write(fmt::format(", {:.1f} % less memory", saved * 100));
