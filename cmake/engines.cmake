@@ -26,7 +26,7 @@ if(TARGET engine_rocksdb)
 endif()
 
 # perhaps_${engine}, which needs that engine: the library of a plug-in, of the sources given, and perhaps_${engine}.h.
-# Whoever uses it installed says which engine to link.
+# A project that uses the installed plug-in links the engine itself.
 function(perhaps_plugin engine)
   set(name perhaps_${engine})
   add_library(${name} STATIC ${ARGN})

@@ -3,7 +3,7 @@
 #   perhaps_shared   libperhaps.so; exports what the public headers declare with PERHAPS_API and nothing else
 #   perhaps::perhaps the one an embedding project should name
 # Nothing third-party appears in the headers. xxHash is inlined where it is used (XXH_INLINE_ALL): its headers are
-# needed, its library is not. Highway's library is: it is what asks the CPU which instructions it has.
+# needed, its library is not. Highway's library is: it detects which instructions the CPU has.
 if(CMAKE_CROSSCOMPILING)
   # A header without code of any machine. Not its whole folder, which has this machine's C library.
   set(XXHASH_INCLUDE_DIRS ${PROJECT_BINARY_DIR}/headers)
@@ -77,7 +77,7 @@ endif()
 file(GLOB kernel_sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS src/kernel/*.cc)
 set_source_files_properties(${kernel_sources} PROPERTIES COMPILE_OPTIONS -falign-loops=32)
 # The preset of WebAssembly builds for size. It says -finline-functions because emscripten turns inlining off at -Oz:
-# then no accessor of a vector is inlined, and a module has twice the size. Only the families that are asked most are
+# then no accessor of a vector is inlined, and a module has twice the size. Only the families that are used most are
 # worth -O3; the kernels of the window alone would be a tenth of the module.
 if(PERHAPS_WEB)
   set(perhaps_fast src/kernel/line.cc src/kernel/block.cc src/kernel/classic.cc src/hash/xxhash.cc)

@@ -1,4 +1,4 @@
-// Promise: a classic filter of few keys has the rate that it was asked for and that the model says, down to 1e-12, and
+// Promise: a classic filter of few keys has the requested rate, which is also the model's, down to 1e-12, and
 // what no family can meet is refused by name. Would notice: positions of a key that depend on each other. Enhanced
 // double hashing fails every row below 1e-5: 10 keys at 1e-9 came out at 2.3e-7.
 // 1000 filters per row; 5 million queries, z = 5 (Poisson; where less than one is expected, at most 5).

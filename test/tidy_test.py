@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Style as a unit test: tidy_test.py ROOT
 
-Promises: dependencies point one way (hash <- plan <- filters <- format <- surfaces), kernels are private, headers
-have no third-party include, files are readable. Would notice: an #include against this direction, a header without a
-rank, a tab, a long line, a header without an introduction, a path of somebody's machine, a large file, a shell script
-in which a reader that stops early can fail its writer, a second file that knows the byte order of the machine.
+Promises: dependencies point one way (hash <- sizing <- families <- any, file, format, engine <- surfaces), kernels are
+private, headers have no third-party include, files are readable. Would notice: an #include against this direction, a
+header without a rank, a tab, a long line, a header without an introduction, a path of somebody's machine, a large
+file, a shell script in which a reader that stops early can fail its writer, a second file that knows the byte order of
+the machine.
 """
 import re
 import subprocess

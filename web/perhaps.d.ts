@@ -32,7 +32,7 @@ export interface CreateOptions extends Size {
   arity?: number;
   /** Of the hash. */
   seed?: number | bigint;
-  /** 16 bytes that key the hash: for filters that strangers feed or question. */
+  /** 16 bytes that key the hash: for filters whose keys or queries come from others. */
   secret?: Uint8Array;
 }
 

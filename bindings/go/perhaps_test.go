@@ -1,4 +1,4 @@
-// Promise: the package is the C API with Go's manners: the same answers, errors that can be asked for their kind,
+// Promise: the package is the C API with Go's manners: the same answers, errors whose kind can be tested,
 // memory that is given back. Would notice: a key that is lost on the way into C, a message of another thread, a status
 // that is ignored.
 package perhaps

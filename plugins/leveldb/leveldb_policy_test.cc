@@ -92,7 +92,7 @@ TEST(LevelDbPolicy, AnswersWronglyAFractionAsOftenAsTheBuiltInOne) {
       }
       const double n = kWindows * kQuestions;
       const double ratio = static_cast<double>(wrong) / static_cast<double>(their_wrong);
-      std::printf("  %4zu keys, %2d bits a key: %.2f bits, %.4f %%; LevelDB %.2f bits, %.4f %%; %.3f times\n", count,
+      std::printf("  %4zu keys, %2d bits per key: %.2f bits, %.4f %%; LevelDB %.2f bits, %.4f %%; %.3f times\n", count,
                   bits, static_cast<double>(bytes) * 8 / static_cast<double>(kWindows * count),
                   100 * static_cast<double>(wrong) / n,
                   static_cast<double>(their_bytes) * 8 / static_cast<double>(kWindows * count),

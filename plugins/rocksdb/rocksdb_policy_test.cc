@@ -99,7 +99,7 @@ TEST(RocksDbPolicy, RatesBesideFastLocalBloom) {
       const PolicyPtr policy = rocksdb::new_filter_policy({.bits_per_key = bits, .family = family});
       const std::string filter = filter_of(policy, keys);
       const auto ours = static_cast<double>(hits(policy, filter, absent));
-      std::printf("%4.0f bits a key, %-5s %6.3f %% in %.3f bits; RocksDB %6.3f %%\n", bits,
+      std::printf("%4.0f bits per key, %-5s %6.3f %% in %.3f bits; RocksDB %6.3f %%\n", bits,
                   std::string(name_of(family)).c_str(), 100 * ours / kAsked,
                   8.0 * static_cast<double>(filter.size()) / kKeys, 100 * theirs / kAsked);
       EXPECT_LE(filter.size(), stock_filter.size() + 64);

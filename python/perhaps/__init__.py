@@ -248,7 +248,7 @@ def build(
     format: Optional[str] = None,
     parameters: Parameters = None,
 ) -> Filter:
-    """A filter of all these keys: of any family ("ribbon" unless told), or in the `format` of another system.
+    """A filter of all these keys: of any family ("ribbon" by default), or in the `format` of another system.
 
     >>> words = build(["one", "two", "three"], family="ribbon", fpr=1e-3)
     >>> "two" in words, "four" in words

@@ -1,4 +1,4 @@
-"""A filter knows how its keys were made, and no way of asking it answers a false no in silence.
+"""A filter knows how its keys were made: a query that would make them in another way is refused, not answered no.
 
     recipe_test.py PERHAPS [unittest arguments]
 

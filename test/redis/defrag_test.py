@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Promises: active defragmentation moves tables, lists and values of every type while they are asked and changed, and
+"""Promises: active defragmentation moves tables, lists and values of every type while they are queried and changed, and
 nothing of them changes. Would notice: a digest that differs, an item that is gone, nothing moved. Needs a server with
 an allocator that can tell (make test-defrag)."""
 import harness

@@ -4,7 +4,7 @@
 // Two estimates. Random: up to 4e8 random words for each row, over many filters; it sees rates, and floors, down to
 // 1e-8. Near: queries that share 32 bits of their word with a key (the low half, the high half, every other byte),
 // which is where such floors come from. A share p of perhaps among them is n * 2^-32 * p of the rate, so 2^20 of
-// them see floors of n * 1e-15. Together they must not exceed the model by more than 5 sigma and 5 %, the luck of
+// them see floors of n * 1e-15. Together they must not exceed the model by more than 5 sigma and 5 %, the spread of
 // one filter. Seeds are fixed: stream 1 + filter for keys, 10^6 + filter for queries.
 #include <gtest/gtest.h>
 

@@ -130,7 +130,7 @@ impl Options {
         self.family = Some(name.to_string());
         self
     }
-    /// How many are expected.
+    /// How many keys are expected.
     pub fn keys(mut self, count: u64) -> Self {
         self.keys = count;
         self
@@ -150,7 +150,7 @@ impl Options {
         self.secret = Some(secret);
         self
     }
-    /// With which `build` works.
+    /// How many threads `build` uses.
     pub fn threads(mut self, threads: u32) -> Self {
         self.threads = threads;
         self
@@ -255,12 +255,12 @@ impl Reading {
     }
 }
 
-/// What became of keys that were to be erased.
+/// How many keys were erased.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Erased {
-    /// Gone.
+    /// Erased.
     pub removed: u64,
-    /// Were not there.
+    /// Not in the filter.
     pub absent: u64,
     /// Erased, but a full counter still answers *perhaps*.
     pub kept: u64,

@@ -1,4 +1,4 @@
-// LevelDB with our filters, as a stranger would write it.
+// LevelDB with our filters, as a user would write it.
 #include <leveldb/slice.h>
 #include <perhaps_leveldb.h>
 

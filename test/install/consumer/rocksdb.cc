@@ -1,4 +1,4 @@
-// RocksDB with our filters, as a stranger would write it.
+// RocksDB with our filters, as a user would write it.
 #include <perhaps_rocksdb.h>
 #include <rocksdb/convenience.h>
 #include <rocksdb/table.h>
