@@ -31,6 +31,12 @@ using Words = std::vector<std::uint64_t>;
 static_assert(ExactSet<Exact> && ExactSet<ExactView> && ExactSet<BasicExact<KeyedHash>>);
 // Nothing takes one for the other.
 static_assert(!Filter<Exact> && !ExactSet<BasicExactBuilder<Hash>>);
+// A view would outlive a File that nobody keeps.
+template <class F>
+concept GivesExact = requires(F f) {
+  exact_in<Hash>(std::forward<F>(f));
+};
+static_assert(GivesExact<File&> && GivesExact<const File&> && !GivesExact<File> && !GivesExact<const File>);
 
 KeyedHash keyed() {
   KeyedHash::Secret secret;

@@ -37,5 +37,7 @@ Result<BasicExactView<H>> exact_in(const File& file) {
   for (const auto& section : file.header().sections) sections.push_back(section.bytes);
   return BasicExactView<H>::over(file.header().params, sections, *hasher);
 }
+template <Hasher H>
+Result<BasicExactView<H>> exact_in(const File&&) = delete;  // The File must outlive the view.
 
 }  // namespace perhaps
