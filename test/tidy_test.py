@@ -221,7 +221,7 @@ def main():
             continue
         lines = check_text(name, data)
         check_pipes(name, lines)
-        if name.endswith((".cc", ".h")):
+        if name.endswith((".cc", ".h", ".inc")):
             check_includes(name, lines)
             # A .cc whose first line includes its own header is introduced there.
             own_header = rf'#include "([\w/]+/)?{re.escape(Path(name).stem)}\.h"'
