@@ -6,7 +6,7 @@ import os
 import struct
 
 import harness
-from harness import Error, Server
+from harness import Error, Server, dump
 
 GOLDEN = os.environ.get("PERHAPS_GOLDEN") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden",
                                                           "formats")
@@ -30,15 +30,6 @@ def frames_of(data):
         frames.append((iterator, data[at + 16:at + 16 + size]))
         at += 16 + size
     return frames
-
-
-def dump(client, family, key):
-    frames, iterator = [], 0
-    while True:
-        iterator, data = client(f"{family}.SCANDUMP", key, iterator)
-        if iterator == 0:
-            return frames
-        frames.append((iterator, data))
 
 
 def test_golden():

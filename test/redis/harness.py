@@ -200,6 +200,16 @@ class Server:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
+def dump(client, family, key):
+    """The chunks of a filter, each with the iterator that LOADCHUNK takes."""
+    chunks, iterator = [], 0
+    while True:
+        iterator, data = client(f"{family}.SCANDUMP", key, iterator)
+        if iterator == 0:
+            return chunks
+        chunks.append((iterator, data))
+
+
 def wait_for(condition, seconds=30):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

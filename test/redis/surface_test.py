@@ -5,7 +5,7 @@ RESP3 (or one for both)."""
 import os
 
 import harness
-from harness import Error, Server, same
+from harness import Error, Server, dump, same
 
 WRONG = Error("WRONGTYPE Operation against a key holding the wrong kind of value")
 FOUND = Error("ERR not found")
@@ -232,15 +232,6 @@ def test_bf_info():
         assert three("BF.INFO", "m", "MAXSCALEDCAPACITY")["Max scaled capacity"] > 10**9
         three("CONFIG", "SET", config_name(three, "bf-max-bytes-per-key"), 1000)
         assert three("BF.INFO", "m", "MAXSCALEDCAPACITY") == {"Max scaled capacity": 300}
-
-
-def dump(client, family, key):
-    chunks, iterator = [], 0
-    while True:
-        iterator, data = client(f"{family}.SCANDUMP", key, iterator)
-        if iterator == 0:
-            return chunks
-        chunks.append((iterator, data))
 
 
 def test_bf_dump():
