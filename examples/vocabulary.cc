@@ -30,7 +30,7 @@ int main() {
                                              {.value_bits = 12, .check_bits = 10}, {.threads = 2});
   if (!map) return std::fprintf(stderr, "%s\n", map.error().detail.c_str()), 1;
 
-  // A whole column at once, as a model asks.
+  // A whole column at once, as a model would.
   std::vector<std::uint64_t> values(kWords);
   std::vector<std::uint64_t> found(kWords / perhaps::kBatch + 1);
   map->find(std::span<const std::string>(words), values, found);

@@ -1,7 +1,7 @@
 // Which table has this key? A map in front of the 16 tables of an LSM tree, beside one filter per table.
 //
-// One filter per table answers *perhaps* or *no*, so a read asks all of them, and reads every table that says
-// *perhaps*. A map from each key to the number of its table is asked once, and names one table: a present key is read
+// One filter per table answers *perhaps* or *no*, so a read queries all of them, and reads every table that says
+// *perhaps*. A map from each key to the number of its table is queried once, and names one table: a present key is read
 // once, always, and an absent one at the rate of the map's check bits. At equal memory both waste as few reads on
 // absent keys. (A map is built once: tables that are compacted need a new one, as their filters do.)
 #include <cstdio>
