@@ -100,7 +100,7 @@ Command::Run completion_command(CLI::App&);
 int run_command(const Command& command, int argc, char** argv);
 int run_program(int (*run)(int argc, char** argv), int argc, char** argv) noexcept;
 
-// Texts made from the table (document.cc).
+// Texts made from the table.
 std::string help_of_all();
 std::string help_of(const Command& command);
 // The command in lines that `perhaps man --with FILE` and `perhaps completion --with FILE` read.

@@ -216,6 +216,17 @@ std::optional<KeyedHash> Keyed::read() const {
   return KeyedHash(secret);
 }
 
+AnyHasher hasher_of(const Keyed& keyed, const std::string& seed) {
+  if (const auto secret = keyed.read()) {
+    if (!seed.empty()) fail("--seed: a keyed hash has a secret and no seed");
+    return *secret;
+  }
+  if (seed.empty()) return Hash();
+  const auto number = parse_u64(seed);
+  if (!number) fail("--seed {}: not a 64-bit number", seed);
+  return Hash(*number);
+}
+
 void declare_keyed(CLI::App& app, Keyed& keyed) {
   app.add_option_function<std::string>(
          "--keyed",

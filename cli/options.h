@@ -65,6 +65,8 @@ struct Keyed {
   std::optional<KeyedHash> read() const;  // throws Failure
 };
 void declare_keyed(CLI::App& app, Keyed& keyed);
+// The hasher of a new filter: under the secret, or with the value of --seed; empty: the default. Throws Failure.
+AnyHasher hasher_of(const Keyed& keyed, const std::string& seed);
 
 // The size of a filter: --fpr, --bits-per-key or --max-bytes.
 struct Sizing {
