@@ -1,6 +1,6 @@
 // An exact set: *in* or *out* without a single error, for keys of a known universe.
 //
-// Which certificates are revoked, which domains are blocked: if every key that can ever be asked about is known when
+// Which certificates are revoked, which domains are blocked: if every key that can ever be queried is known when
 // the set is built, its false positives are known, too, and can be stored as exceptions. Two stages:
 //
 //   filter   a ribbon (ribbon.h) of the n members with c columns: N / 2^c of the N other keys of the universe pass it
@@ -13,8 +13,8 @@
 // log2 C(n + N, n) = 7.59 on average. A rate between two powers of two (the ribbon mixes columns) gains nothing: the
 // cost is linear between whole columns. doc/maths.md has the derivation and the measured sizes.
 //
-// Dense sets. The side that has fewer keys is *listed*, be it the members or the others: what is above is said of the
-// listed side, and the answer is inverted if that is the others. If c is 0 there is no filter, and the map has the
+// Dense sets. The side that has fewer keys, members or others, is *listed*: all of the above holds for the listed side,
+// and the answer is inverted if the others are listed. If c is 0 there is no filter, and the map has the
 // whole universe. If one side is empty there is nothing but the answer.
 //
 // Parts. Real sets are not equally dense everywhere: one issuer has revoked half of its certificates, another none. If

@@ -34,7 +34,7 @@ PERHAPS_INLINE void band_all(Band& band) noexcept {
   if (band.begin(e)) band_alone<Bits>(band, e);
 }
 
-// The steps of an equation wait for one another, some ten cycles each and 17 of them a key; those of different runs
+// The steps of an equation wait for one another, some ten cycles each and 17 of them per key; those of different runs
 // do not. Four in turns take half the time (two: 0.65, six: as four).
 template <class Bits, class Keys>
 PERHAPS_INLINE void band_together(const FrontBands<Keys>& bands) noexcept {

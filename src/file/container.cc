@@ -128,7 +128,7 @@ Result<File> File::over(Bytes bytes, const OpenOptions& options, std::string nam
   auto hasher = hasher_for(parsed->header, options.secret);
   if (!hasher) return named(hasher.error());
   for (const SectionEntry& e : parsed->entries) {
-    // What is said about the filter is short, and is read anyway.
+    // The text about the filter is short, and is read anyway.
     if (options.verify || e.type == kAboutSection) {
       if (checksum_of(bytes.subspan(e.offset, padded(e.size))) != e.checksum) {
         return Error{Errc::bad_checksum, name + ": damaged: the " + number(e.size) + " bytes at " + number(e.offset) +

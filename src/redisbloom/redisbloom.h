@@ -118,7 +118,7 @@ struct Link : LinkNumbers {
   double fpr() const noexcept;              // of the bits as they are
 };
 
-// All probes of an item in one cache line (line_bloom.h): one miss where RedisBloom's has one a probe, for a few bits
+// All probes of an item in one cache line (line_bloom.h): one miss where RedisBloom's has one per probe, for a few bits
 // more. Same chain, same header; what tells the two apart is an option that RedisBloom refuses.
 struct LineLink : LinkNumbers {
   using Hash = std::uint64_t;
