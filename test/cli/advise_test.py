@@ -283,7 +283,7 @@ class Plans(AdviseCase):
         self.assertIn("without a filter, which is less", text)
 
     def test_refusals(self):
-        self.refused("--keys", "1k", "keys.txt", says="none can be named beside it")
+        self.refused("--keys", "1k", "keys.txt", says="no files of keys can be named beside it")
         self.refused("--keys", "1k", "--queries", "keys.txt", says="--queries")
         self.refused("keys.txt", "--wrong-price", "1", says="all three")
         prices = ["--wrong-price", "1", "--memory-price", "1", "--lookups", "1"]

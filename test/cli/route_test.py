@@ -68,7 +68,7 @@ class Route(Case):
         self.refused("route", "--add", "sets", "a=missing.txt", says="missing.txt")
         self.assertEqual(self.read("sets"), before)
         self.text("build", "-o", "line", "1.txt")
-        self.refused("route", "line", "-e", "1", says="no index of sets")
+        self.refused("route", "line", "-e", "1", says="not an index of sets")
         self.write("cut", before[:-64])
         self.refused("route", "cut", "-e", "1", says="truncated")
 

@@ -490,7 +490,7 @@ class Files(unittest.TestCase):
             42 in guava
         with self.assertRaisesRegex(perhaps.Unsupported, "integers"):
             guava.contains([1])
-        with self.assertRaisesRegex(perhaps.BadRequest, "no format"):
+        with self.assertRaisesRegex(perhaps.BadRequest, "not a format"):
             perhaps.build(WORDS, format="none")
 
     @unittest.skipIf(TOOL is None, "run with the tool")
