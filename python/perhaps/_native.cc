@@ -368,13 +368,14 @@ PyObject* filter_contains_column(PyObject* self, PyObject* column) {
   State* const state = made(self);
   if (state == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
-    Ref answers(PyByteArray_FromStringAndSize(nullptr, 0));
+    // The room for all answers, if the column knows its length; an iterable's grows by halves.
+    const Py_ssize_t length = PyList_CheckExact(column) ? PyList_Size(column) : 0;
+    Ref answers(PyByteArray_FromStringAndSize(nullptr, length));
     if (!answers) return nullptr;
     std::size_t at = 0;
     std::vector<std::uint64_t> bits(kRun / 64);
     const auto hasher = hasher_of(*state->filter);
     const bool done = for_each_run(column, {.hasher = hasher ? &*hasher : nullptr}, [&](const Run& run) {
-      // Grown by halves, as the length of an iterable is not known.
       const auto needed = static_cast<Py_ssize_t>(at + run.size());
       const Py_ssize_t room = PyByteArray_Size(answers.get());
       if (needed > room && PyByteArray_Resize(answers.get(), at == 0 ? needed : needed + needed / 2) != 0) return false;
