@@ -376,8 +376,15 @@ class Sets(unittest.TestCase):
             perhaps.Filter(family="bloom")
         with self.assertRaisesRegex(perhaps.Unsupported, "at once"):
             perhaps.Filter(family="ribbon")
-        with self.assertRaises(OverflowError):
-            perhaps.Filter(keys=-1)
+        for wrong in [-1, 2**64, -(10**30)]:
+            with self.assertRaisesRegex(perhaps.BadRequest, f"keys: {wrong} is not a number from 0 to {2**64 - 1}"):
+                perhaps.Filter(keys=wrong)
+        with self.assertRaisesRegex(perhaps.BadRequest, "threads: 4294967296 is not a number from 0 to 4294967295"):
+            perhaps.build(["a"], threads=2**32)
+        with self.assertRaises(TypeError):
+            perhaps.Filter(keys=1.5)
+        with self.assertRaisesRegex(TypeError, "a mapping"):
+            perhaps.build(["a"], format="guava", parameters="fpp=0.01")
         with self.assertRaises(MemoryError):
             perhaps.Filter(keys=2**50)
         with self.assertRaisesRegex(ValueError, "16 bytes"):
