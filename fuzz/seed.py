@@ -8,6 +8,7 @@ layout changes. --all: also the larger files, for the fuzzer; without it, a few 
              codec, its initial parameters or others, and the codec to convert to: itself, or another of its family
   packed     every tag after random bytes of several lengths
   redis      random commands
+  c_api      random calls
   kernels    random choices and digests
 """
 import random
@@ -73,7 +74,7 @@ def numbers(sizes):
 
 
 TARGETS = {"container": container, "format": format_, "packed": packed, "redis": numbers([30, 120, 500]),
-           "kernels": numbers([16, 32, 200, 1000])}
+           "c_api": numbers([12, 60, 192]), "kernels": numbers([16, 32, 200, 1000])}
 
 
 def main():

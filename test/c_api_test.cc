@@ -16,6 +16,7 @@
 
 #include "perhaps/any_filter.h"
 #include "perhaps/file/container.h"
+#include "perhaps/file/range_file.h"
 #include "perhaps/file/shards.h"
 #include "perhaps/format/format.h"
 
@@ -310,6 +311,42 @@ TEST_F(CApi, QueriesAllocateNothing) {
     EXPECT_EQ(allocations, before) << name;
   }
   EXPECT_GT(allocations, 0u);
+}
+
+// A file of ranges answers single keys: of numbers as integers, of text as bytes.
+TEST_F(CApi, RangeFiltersAnswerSingleKeys) {
+  const auto integers = numbers(1, 1000);
+  const auto others = numbers(12345, 1000);
+  const auto of_numbers = perhaps::RangeFilter::of(std::span<const std::uint64_t>(integers));
+  ASSERT_TRUE(perhaps::save(path("numbers"), of_numbers.view()));
+  perhaps_filter* made = nullptr;
+  ASSERT_DONE(perhaps_open(path("numbers").c_str(), nullptr, &made));
+  const Handle opened(made);
+  ASSERT_DONE(perhaps_copy(opened.get(), &made));
+  const Handle copied(made);
+  std::vector<std::uint64_t> column = others;  // with a member at every third place
+  for (std::size_t i = 0; i < column.size(); i += 3) column[i] = integers[i];
+  for (const perhaps_filter* filter : {opened.get(), copied.get()}) {
+    const auto answers = query(filter, column);
+    for (std::size_t i = 0; i < column.size(); ++i) {
+      const bool perhaps = answers[i / 64] >> i % 64 & 1;
+      EXPECT_EQ(perhaps, of_numbers.may_contain(column[i])) << i;
+      EXPECT_TRUE(perhaps || i % 3 != 0) << i;
+    }
+    EXPECT_FALSE(all(answers, column.size()));
+    EXPECT_EQ(answers.back() >> column.size() % 64, 0u);
+  }
+  EXPECT_EQ(bytes_of(opened.get()), content(path("numbers")));
+  expect_refused(perhaps_insert_integers(copied.get(), integers.data(), 1, nullptr), PERHAPS_UNSUPPORTED, "range");
+
+  const Keys keys("key ", 1000);
+  ASSERT_TRUE(perhaps::save(path("text"), perhaps::RangeFilter::of(std::span<const Bytes>(keys.bytes)).view()));
+  ASSERT_DONE(perhaps_open(path("text").c_str(), nullptr, &made));
+  const Handle text(made);
+  EXPECT_TRUE(all(query(text.get(), keys), keys.keys.size()));
+  std::uint64_t answer = 5;
+  expect_refused(perhaps_query_integers(text.get(), integers.data(), 1, &answer), PERHAPS_UNSUPPORTED, "are text");
+  EXPECT_EQ(answer, 5u);
 }
 
 TEST_F(CApi, FullIsAStatusAndACount) {

@@ -9,7 +9,8 @@
 // The same filters, hash and files as the C++ library has, which does all the work through its C API (perhaps.h). cgo
 // finds it by pkg-config, or with CGO_CFLAGS and CGO_LDFLAGS and the tag perhaps_env.
 //
-// Queries may run in many goroutines at once. While one changes a filter, or closes it, no other may use it.
+// Queries may run in many goroutines at once. While one changes a filter, or closes it, no other may use it. Using a
+// filter after Close panics.
 package perhaps
 
 /*
@@ -26,6 +27,12 @@ static void go_keys(const char* bytes, const size_t* ends, size_t first, size_t 
 }
 enum { go_batch = 1024 };
 
+static int go_query_one(const perhaps_filter* filter, const char* bytes, size_t size) {
+  const perhaps_key key = {bytes, size};
+  uint64_t answer = 1;
+  perhaps_query(filter, &key, 1, &answer);
+  return answer != 0;
+}
 static perhaps_status go_query(const perhaps_filter* filter, const char* bytes, const size_t* ends, size_t count,
                                uint64_t* answers) {
   perhaps_key keys[go_batch];
@@ -125,6 +132,10 @@ type Options struct {
 	Family     string  // "line", "ribbon" and so on
 	Keys       uint64  // expected
 	FPR        float64 // the rate of false positives after that many
+	BitsPerKey float64 // instead of a rate
+	MaxBytes   uint64  // instead of a rate
+	GuardBits  uint32  // families that erase: fewer erases that remove another key
+	Arity      uint32  // fuse: 3 or 4
 	Seed       *uint64 // of the hash
 	Secret     []byte  // 16 bytes, which key the hash; for keys that others choose
 	Threads    uint32  // of Build
@@ -134,13 +145,40 @@ type Options struct {
 
 // Reading says how a file is read. Zero: a file of ours, or one that is recognised.
 type Reading struct {
-	Secret []byte // of a keyed filter
-	Format string // of another system
+	Secret     []byte // of a keyed filter
+	Format     string // of another system
+	Parameters string // "name=value name=value", for formats whose bytes do not tell
+	FileName   string // Read: some formats are recognised by it only
+}
+
+// Description is what a filter is, and its state.
+type Description struct {
+	Format        string  // "perhaps" for our own, or the name of the other system's format
+	Family        string  // "line", "ribbon" and so on
+	Hash          string  // "xxh3-64", "siphash-1-3" and so on
+	Bytes         uint64  // of the table
+	Bits          uint64  // of the table
+	Probes        uint64  // per key; 0 where that means nothing
+	Keys          uint64  // inserted, as recorded; duplicates count; 0: not recorded
+	Capacity      uint64  // the number of keys it was made for; 0: unknown
+	KeysEstimated float64 // distinct ones, from the fill
+	Fill          float64 // share of bits that are set
+	FPR           float64 // the rate of false positives now
+	FPRAtCapacity float64 // by the model, after Capacity keys; 0: unknown
+	ReadOnly      bool    // opened or static; Copy may make one that can be changed
 }
 
 // Filter is a filter of any family, or a file of another system.
 type Filter struct {
 	filter *C.perhaps_filter
+}
+
+// The handle. C would crash the program without a word.
+func (f *Filter) open() *C.perhaps_filter {
+	if f == nil || f.filter == nil {
+		panic("perhaps: use of a closed filter")
+	}
+	return f.filter
 }
 
 // Memory of C that lives as long as a call.
@@ -187,6 +225,10 @@ func (o Options) inC(a *arena) (*C.perhaps_options, error) {
 	to.family = a.text(o.Family)
 	to.keys = C.uint64_t(o.Keys)
 	to.fpr = C.double(o.FPR)
+	to.bits_per_key = C.double(o.BitsPerKey)
+	to.max_bytes = C.uint64_t(o.MaxBytes)
+	to.guard_bits = C.uint32_t(o.GuardBits)
+	to.arity = C.uint32_t(o.Arity)
 	if o.Seed != nil {
 		seed := (*C.uint64_t)(C.malloc(8))
 		a.all = append(a.all, unsafe.Pointer(seed))
@@ -275,6 +317,8 @@ func (r Reading) inC(a *arena) *C.perhaps_open_options {
 	a.all = append(a.all, unsafe.Pointer(to))
 	to.size = C.sizeof_perhaps_open_options
 	to.format = a.text(r.Format)
+	to.parameters = a.text(r.Parameters)
+	to.file_name = a.text(r.FileName)
 	to.secret = a.secret(r.Secret)
 	return to
 }
@@ -316,7 +360,7 @@ func FromBytes(bytes []byte) (*Filter, error) { return Reading{}.Read(bytes) }
 // Copy makes a copy in memory, which can be changed if the family can.
 func (f *Filter) Copy() (*Filter, error) {
 	defer runtime.KeepAlive(f)
-	return made(func(to **C.perhaps_filter) C.perhaps_status { return C.perhaps_copy(f.filter, to) })
+	return made(func(to **C.perhaps_filter) C.perhaps_status { return C.perhaps_copy(f.open(), to) })
 }
 
 // Close gives back the memory. A closed filter may be closed again, and not otherwise used.
@@ -329,7 +373,12 @@ func (f *Filter) Close() error {
 
 // MayContain is false if the key is certainly absent.
 func (f *Filter) MayContain(key []byte) bool {
-	return f.MayContainAll([][]byte{key})[0]
+	defer runtime.KeepAlive(f)
+	var bytes *C.char
+	if len(key) != 0 {
+		bytes = (*C.char)(unsafe.Pointer(&key[0]))
+	}
+	return C.go_query_one(f.open(), bytes, C.size_t(len(key))) != 0
 }
 
 // MayContainAll answers for many keys, in less time for each.
@@ -337,7 +386,7 @@ func (f *Filter) MayContainAll(keys [][]byte) []bool {
 	defer runtime.KeepAlive(f)
 	bytes, ends, _, _ := packed(keys)
 	answers := make([]uint64, len(keys)/64+1)
-	C.go_query(f.filter, bytes, ends, C.size_t(len(keys)), numbers(answers))
+	C.go_query(f.open(), bytes, ends, C.size_t(len(keys)), numbers(answers))
 	return spread(answers, len(keys))
 }
 
@@ -346,9 +395,12 @@ func (f *Filter) MayContainIntegers(integers []uint64) ([]bool, error) {
 	defer runtime.KeepAlive(f)
 	answers := make([]uint64, len(integers)/64+1)
 	err := check(func() C.perhaps_status {
-		return C.perhaps_query_integers(f.filter, numbers(integers), C.size_t(len(integers)), numbers(answers))
+		return C.perhaps_query_integers(f.open(), numbers(integers), C.size_t(len(integers)), numbers(answers))
 	})
-	return spread(answers, len(integers)), err
+	if err != nil {
+		return nil, err
+	}
+	return spread(answers, len(integers)), nil
 }
 
 func spread(bits []uint64, count int) []bool {
@@ -363,14 +415,14 @@ func spread(bits []uint64, count int) []bool {
 func (f *Filter) Insert(keys ...[]byte) error {
 	defer runtime.KeepAlive(f)
 	bytes, ends, _, _ := packed(keys)
-	return check(func() C.perhaps_status { return C.go_insert(f.filter, bytes, ends, C.size_t(len(keys))) })
+	return check(func() C.perhaps_status { return C.go_insert(f.open(), bytes, ends, C.size_t(len(keys))) })
 }
 
 // InsertIntegers inserts numbers. After ErrFull some of them are in.
 func (f *Filter) InsertIntegers(integers ...uint64) error {
 	defer runtime.KeepAlive(f)
 	return check(func() C.perhaps_status {
-		return C.perhaps_insert_integers(f.filter, numbers(integers), C.size_t(len(integers)), nil)
+		return C.perhaps_insert_integers(f.open(), numbers(integers), C.size_t(len(integers)), nil)
 	})
 }
 
@@ -380,7 +432,7 @@ func (f *Filter) Erase(key []byte) (bool, error) {
 	defer runtime.KeepAlive(f)
 	bytes, _, _, _ := packed([][]byte{key})
 	var erased C.perhaps_erased
-	err := check(func() C.perhaps_status { return C.go_erase(f.filter, bytes, C.size_t(len(key)), &erased) })
+	err := check(func() C.perhaps_status { return C.go_erase(f.open(), bytes, C.size_t(len(key)), &erased) })
 	return erased.absent == 0, err
 }
 
@@ -388,14 +440,14 @@ func (f *Filter) Erase(key []byte) (bool, error) {
 func (f *Filter) Merge(other *Filter) error {
 	defer runtime.KeepAlive(f)
 	defer runtime.KeepAlive(other)
-	return check(func() C.perhaps_status { return C.perhaps_merge(f.filter, other.filter) })
+	return check(func() C.perhaps_status { return C.perhaps_merge(f.open(), other.open()) })
 }
 
 // Intersect makes it the filter of the keys in both, approximately.
 func (f *Filter) Intersect(other *Filter) error {
 	defer runtime.KeepAlive(f)
 	defer runtime.KeepAlive(other)
-	return check(func() C.perhaps_status { return C.perhaps_intersect(f.filter, other.filter) })
+	return check(func() C.perhaps_status { return C.perhaps_intersect(f.open(), other.open()) })
 }
 
 // Save writes a file, whole or not at all.
@@ -407,25 +459,44 @@ func (f *Filter) Save(path string) error {
 	if a.err != nil {
 		return a.err
 	}
-	return check(func() C.perhaps_status { return C.perhaps_save(f.filter, name) })
+	return check(func() C.perhaps_status { return C.perhaps_save(f.open(), name) })
 }
 
 // Bytes returns the bytes of that file.
 func (f *Filter) Bytes() ([]byte, error) {
 	defer runtime.KeepAlive(f)
 	var size C.size_t
-	C.perhaps_to_bytes(f.filter, nil, 0, &size)
+	C.perhaps_to_bytes(f.open(), nil, 0, &size)
 	bytes := make([]byte, int(size)+1)
 	err := check(func() C.perhaps_status {
-		return C.perhaps_to_bytes(f.filter, unsafe.Pointer(&bytes[0]), size, &size)
+		return C.perhaps_to_bytes(f.open(), unsafe.Pointer(&bytes[0]), size, &size)
 	})
-	return bytes[:size], err
+	if err != nil {
+		return nil, err
+	}
+	return bytes[:size], nil
+}
+
+// Describe says what it is. It reads every bit.
+func (f *Filter) Describe() (Description, error) {
+	defer runtime.KeepAlive(f)
+	var d C.perhaps_description
+	d.size = C.sizeof_perhaps_description
+	if err := check(func() C.perhaps_status { return C.perhaps_describe(f.open(), &d) }); err != nil {
+		return Description{}, err
+	}
+	return Description{
+		Format: C.GoString(&d.format[0]), Family: C.GoString(&d.family[0]), Hash: C.GoString(&d.hash[0]),
+		Bytes: uint64(d.bytes), Bits: uint64(d.bits), Probes: uint64(d.probes), Keys: uint64(d.keys),
+		Capacity: uint64(d.capacity), KeysEstimated: float64(d.keys_estimated), Fill: float64(d.fill),
+		FPR: float64(d.fpr), FPRAtCapacity: float64(d.fpr_at_capacity), ReadOnly: d.read_only != 0,
+	}, nil
 }
 
 // ByteSize is that of the table in memory.
 func (f *Filter) ByteSize() uint64 {
 	defer runtime.KeepAlive(f)
-	return uint64(C.perhaps_byte_size(f.filter))
+	return uint64(C.perhaps_byte_size(f.open()))
 }
 
 // Version is that of the library.

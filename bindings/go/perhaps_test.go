@@ -179,8 +179,58 @@ func TestOtherSystems(t *testing.T) {
 	if !must(t, read, err).MayContain(keys[0]) {
 		t.Fatal("lost a key")
 	}
-	if _, err := guava.MayContainIntegers([]uint64{1}); !errors.Is(err, ErrUnsupported) {
-		t.Fatal(err)
+	if answers, err := guava.MayContainIntegers([]uint64{1}); !errors.Is(err, ErrUnsupported) || answers != nil {
+		t.Fatal(answers, err) // an answer would be a no
+	}
+}
+
+func TestDescriptionAndSizes(t *testing.T) {
+	wide, err := New(Options{Keys: 1000, BitsPerKey: 20})
+	must(t, wide, err)
+	defer wide.Close()
+	wide.Insert(words("key", 500)...)
+	d, err := wide.Describe()
+	must(t, d, err)
+	if d.Format != "perhaps" || d.Family != "line" || d.Hash != "xxh3-64" || d.ReadOnly || d.Capacity != 1000 {
+		t.Fatal(d)
+	}
+	if d.Bits < 20000 || d.Bits > 21000 || d.Bytes != wide.ByteSize() || d.Keys != 503 {
+		t.Fatal(d)
+	}
+	if d.KeysEstimated < 450 || d.KeysEstimated > 550 || d.Fill <= 0 || d.FPR <= 0 || d.FPR > d.FPRAtCapacity {
+		t.Fatal(d)
+	}
+	small, err := New(Options{Keys: 1000, MaxBytes: 512})
+	if must(t, small, err).ByteSize() > 512 {
+		t.Fatal(small.ByteSize())
+	}
+	for _, wrong := range []Options{{Keys: 9, GuardBits: 2}, {Keys: 9, Arity: 3}} {
+		if _, err := New(wrong); err == nil {
+			t.Fatal(wrong, "a line filter has neither guard bits nor an arity")
+		}
+	}
+}
+
+func TestClosedFiltersPanic(t *testing.T) {
+	seen, err := New(Options{Keys: 10})
+	must(t, seen, err)
+	seen.Close()
+	uses := map[string]func(){
+		"MayContain": func() { seen.MayContain([]byte("a")) },
+		"Insert":     func() { seen.Insert([]byte("a")) },
+		"Bytes":      func() { seen.Bytes() },
+		"Save":       func() { seen.Save(filepath.Join(t.TempDir(), "a")) },
+		"Describe":   func() { seen.Describe() },
+	}
+	for name, use := range uses {
+		func() {
+			defer func() {
+				if text := fmt.Sprint(recover()); !strings.Contains(text, "closed filter") {
+					t.Error(name, text)
+				}
+			}()
+			use()
+		}()
 	}
 }
 

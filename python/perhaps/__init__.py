@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 def _text(parameters: Parameters) -> Optional[str]:
     if parameters is None:
         return None
+    if not hasattr(parameters, "items"):
+        raise TypeError("parameters is a mapping, such as {'fpp': 0.01}")
     return " ".join(f"{name}={str(value).lower() if value in (True, False) else value}"
                     for name, value in parameters.items())
 

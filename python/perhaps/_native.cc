@@ -6,6 +6,7 @@
 // has a filter may wait for the GIL.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <shared_mutex>
 #include <span>
@@ -100,24 +101,24 @@ PyObject* keep(PyObject* self, perhaps_filter* filter) {
   Py_RETURN_NONE;
 }
 
-// Converters for PyArg_ParseTuple, whose own formats do not refuse what is out of range.
-int to_u64(PyObject* object, void* to) {
+// A count among the options. PyArg_ParseTuple wraps numbers that are out of range, and knows no names.
+template <class Number>
+bool count_of(PyObject* object, const char* name, Number& to) {
   const Ref index(PyNumber_Index(object));
-  if (!index) return 0;
-  *static_cast<std::uint64_t*>(to) = PyLong_AsUnsignedLongLong(index.get());
-  return PyErr_Occurred() == nullptr ? 1 : 0;
-}
-int to_u32(PyObject* object, void* to) {
-  std::uint64_t value = 0;
-  if (to_u64(object, &value) == 0) return 0;
-  if (value > UINT32_MAX) {
-    PyErr_SetString(PyExc_OverflowError, "a number of 32 bits is needed");
-    return 0;
+  if (!index) return false;
+  const unsigned long long value = PyLong_AsUnsignedLongLong(index.get());
+  const bool is_long = PyErr_Occurred() != nullptr;  // or negative
+  if (is_long) PyErr_Clear();
+  if (is_long || value > std::numeric_limits<Number>::max()) {
+    PyErr_Format(errors.bad_request, "%s: %S is not a number from 0 to %llu", name, index.get(),
+                 static_cast<unsigned long long>(std::numeric_limits<Number>::max()));
+    return false;
   }
-  *static_cast<std::uint32_t*>(to) = static_cast<std::uint32_t>(value);
-  return 1;
+  to = static_cast<Number>(value);
+  return true;
 }
 
+// A converter for PyArg_ParseTuple.
 int to_secret(PyObject* object, void* to) {
   if (object == Py_None) return 1;
   if (!PyBytes_Check(object) || PyBytes_Size(object) != 16) {
@@ -136,10 +137,18 @@ struct Options {
 bool read_options(PyObject* args, Options& options) {
   perhaps_options& to = options.to;
   to.size = sizeof to;
+  PyObject* keys = nullptr;
+  PyObject* max_bytes = nullptr;
+  PyObject* guard_bits = nullptr;
+  PyObject* arity = nullptr;
   PyObject* seed = nullptr;
-  if (!PyArg_ParseTuple(args, "zO&ddO&O&O&OO&O&zz", &to.family, to_u64, &to.keys, &to.fpr, &to.bits_per_key, to_u64,
-                        &to.max_bytes, to_u32, &to.guard_bits, to_u32, &to.arity, &seed, to_secret, &to.secret, to_u32,
-                        &to.threads, &to.format, &to.parameters))
+  PyObject* threads = nullptr;
+  if (!PyArg_ParseTuple(args, "zOddOOOOO&Ozz", &to.family, &keys, &to.fpr, &to.bits_per_key, &max_bytes, &guard_bits,
+                        &arity, &seed, to_secret, &to.secret, &threads, &to.format, &to.parameters))
+    return false;
+  if (!count_of(keys, "keys", to.keys) || !count_of(max_bytes, "max_bytes", to.max_bytes) ||
+      !count_of(guard_bits, "guard_bits", to.guard_bits) || !count_of(arity, "arity", to.arity) ||
+      !count_of(threads, "threads", to.threads))
     return false;
   if (seed != Py_None) {
     if (!number_of(seed, options.seed)) return false;
@@ -368,13 +377,14 @@ PyObject* filter_contains_column(PyObject* self, PyObject* column) {
   State* const state = made(self);
   if (state == nullptr) return nullptr;
   return guarded([&]() -> PyObject* {
-    Ref answers(PyByteArray_FromStringAndSize(nullptr, 0));
+    // The room for all answers, if the column knows its length; an iterable's grows by halves.
+    const Py_ssize_t length = PyList_CheckExact(column) ? PyList_Size(column) : 0;
+    Ref answers(PyByteArray_FromStringAndSize(nullptr, length));
     if (!answers) return nullptr;
     std::size_t at = 0;
     std::vector<std::uint64_t> bits(kRun / 64);
     const auto hasher = hasher_of(*state->filter);
     const bool done = for_each_run(column, {.hasher = hasher ? &*hasher : nullptr}, [&](const Run& run) {
-      // Grown by halves, as the length of an iterable is not known.
       const auto needed = static_cast<Py_ssize_t>(at + run.size());
       const Py_ssize_t room = PyByteArray_Size(answers.get());
       if (needed > room && PyByteArray_Resize(answers.get(), at == 0 ? needed : needed + needed / 2) != 0) return false;

@@ -222,11 +222,17 @@ class Block {
 
   std::size_t size() const noexcept { return size_; }
   PyObject* operator[](std::size_t i) const noexcept { return items_[i]; }
-  // A text lies in two lines, and texts that were sorted or shuffled anywhere.
-  void borrow(PyObject* item) noexcept {
-    __builtin_prefetch(item);
-    __builtin_prefetch(reinterpret_cast<const char*>(item) + 64);
-    items_[size_++] = item;
+  // Those of a list at from, from + 1 .. end - 1. A text lies in two lines, and texts that were sorted or shuffled
+  // anywhere.
+  void borrow(PyObject* list, Py_ssize_t from, Py_ssize_t end) noexcept {
+    PyObject** to = items_.data();
+    for (Py_ssize_t i = from; i < end; ++i) {
+      PyObject* const item = PyList_GetItem(list, i);
+      __builtin_prefetch(item);
+      __builtin_prefetch(reinterpret_cast<const char*>(item) + 64);
+      *to++ = item;
+    }
+    size_ = static_cast<std::size_t>(end - from);
   }
   void take(PyObject* item) noexcept {
     items_[size_++] = item;
@@ -264,7 +270,7 @@ bool for_each_block(PyObject* column, Use use) {
     Py_ssize_t wanted = Block::kSize;  // few after an object that was alone: more of its kind may follow
     for (Py_ssize_t from = 0; from < PyList_Size(column);) {
       const Py_ssize_t end = std::min(PyList_Size(column), from + wanted);
-      for (Py_ssize_t i = from; i < end; ++i) block.borrow(PyList_GetItem(column, i));
+      block.borrow(column, from, end);
       if (!use(block)) return false;
       from += static_cast<Py_ssize_t>(block.size());
       wanted = block.size() == 1 ? 2 : Block::kSize;
@@ -288,65 +294,77 @@ class Hashing {
  public:
   explicit Hashing(const AnyHasher& hasher) : hasher_(hasher) {}
 
-  // Of the keys of the block, which it may cut; nothing: an exception is set.
-  std::span<const std::uint64_t> digests_of(Block& block) {
-    from_ = 0;
+  // Puts the digests of the keys of the block, which it may cut, to `digests`; false: an exception is set.
+  bool hash(Block& block, std::uint64_t* digests) {
     bytes_ = 0;
-    are_numbers_ = false;
-    for (std::size_t i = 0; i < block.size(); ++i) {
-      PyObject* const item = block[i];
-      Py_ssize_t size = 0;
-      if (PyUnicode_CheckExact(item) && !are_numbers_) {
-        const char* const text = PyUnicode_AsUTF8AndSize(item, &size);
-        if (text == nullptr) return {};
-        add_bytes(i, text, static_cast<std::size_t>(size));
-        continue;
-      }
-      if (!PyUnicode_CheckExact(item) && !PyBytes_CheckExact(item) && !PyLong_CheckExact(item) && !block.may_run(i))
-        break;
+    for (std::size_t i = 0; i < block.size();) {
+      const std::size_t texts = texts_from(block, i);
+      if (texts == kFailed) return false;
+      hash_many(hasher_, std::span(keys_).first(texts), std::span(digests + i, texts));
+      i += texts;
+      const std::size_t numbers = numbers_from(block, i, digests + i);
+      if (numbers == kFailed) return false;
+      hash_in_place(std::span(digests + i, numbers));
+      i += numbers;
+      if (texts + numbers != 0) continue;
+      if (!PyBytes_CheckExact(block[i]) && !block.may_run(i)) break;
       Key key;
-      if (!key_of(item, key)) return {};
-      if (key.is_number != are_numbers_) {
-        hash_until(i);
-        are_numbers_ = key.is_number;
-      }
-      if (are_numbers_) {
-        numbers_[i] = key.number;
+      if (!key_of(block[i], key)) return false;
+      if (key.is_number) {
+        digests[i] = key.number;
+        hash_in_place(std::span(digests + i, 1));
       } else {
-        add_bytes(i, key.bytes.data, key.bytes.size);
+        keys_[0] = bytes_of(key.bytes.data, key.bytes.size);
+        hash_many(hasher_, std::span(keys_).first(1), std::span(digests + i, 1));
+        bytes_ += key.bytes.size;
       }
+      ++i;
     }
-    hash_until(block.size());
-    return std::span(digests_).first(block.size());
+    return true;
   }
   // Bytes of the texts in the last block.
   std::size_t bytes() const noexcept { return bytes_; }
 
  private:
-  void add_bytes(std::size_t i, const void* data, std::size_t size) noexcept {
-    keys_[i] = {static_cast<const std::byte*>(data), size};
-    bytes_ += size;
+  static constexpr std::size_t kFailed = SIZE_MAX;
+
+  static Bytes bytes_of(const void* data, std::size_t size) noexcept {
+    return {static_cast<const std::byte*>(data), size};
   }
-  void hash_until(std::size_t end) {
-    if (are_numbers_) {
-      std::visit(
-          [&](const auto& hash) {
-            for (std::size_t i = from_; i < end; ++i) digests_[i] = digest_of(hash, numbers_[i]).value;
-          },
-          hasher_);
-    } else {
-      hash_many(hasher_, std::span(keys_).subspan(from_, end - from_), std::span(digests_).subspan(from_));
+  // Collects the texts from the one at `from` on, and returns how many there are. What most columns consist of: nothing
+  // but calls of the interpreter and two stores for each.
+  std::size_t texts_from(const Block& block, std::size_t from) {
+    const std::size_t end = block.size();
+    std::size_t bytes = 0;
+    std::size_t i = from;
+    for (; i < end && PyUnicode_CheckExact(block[i]); ++i) {
+      Py_ssize_t size = 0;
+      const char* const text = PyUnicode_AsUTF8AndSize(block[i], &size);
+      if (text == nullptr) return kFailed;
+      keys_[i - from] = bytes_of(text, static_cast<std::size_t>(size));
+      bytes += static_cast<std::size_t>(size);
     }
-    from_ = end;
+    bytes_ += bytes;
+    return i - from;
+  }
+  static std::size_t numbers_from(const Block& block, std::size_t from, std::uint64_t* numbers) {
+    std::size_t i = from;
+    for (; i < block.size() && PyLong_CheckExact(block[i]); ++i) {
+      if (!number_of(block[i], *numbers++)) return kFailed;
+    }
+    return i - from;
+  }
+  void hash_in_place(std::span<std::uint64_t> numbers) const {
+    std::visit(
+        [&](const auto& hash) {
+          for (std::uint64_t& number : numbers) number = digest_of(hash, number).value;
+        },
+        hasher_);
   }
 
   const AnyHasher& hasher_;
   std::array<Bytes, Block::kSize> keys_;
-  std::array<std::uint64_t, Block::kSize> numbers_;
-  std::array<std::uint64_t, Block::kSize> digests_;
-  std::size_t from_ = 0;
   std::size_t bytes_ = 0;
-  bool are_numbers_ = false;
 };
 
 bool for_each_hashed_run(PyObject* column, const Objects& objects, const std::function<bool(const Run&)>& use) {
@@ -357,9 +375,8 @@ bool for_each_hashed_run(PyObject* column, const Objects& objects, const std::fu
   Hashing hashing(*objects.hasher);
   std::size_t bytes = 0;
   const bool done = for_each_block(column, [&](Block& block) {
-    const auto digests = hashing.digests_of(block);
-    if (digests.empty()) return false;
-    run.add_digests(digests);
+    if (!hashing.hash(block, run.next_digests(Block::kSize))) return false;
+    run.add_digests(block.size());
     bytes += hashing.bytes();
     if (run.size() + Block::kSize <= objects.at_most && bytes < kRunBytes) return true;
     const bool used = use(run);

@@ -1,6 +1,8 @@
 // Columns of keys: numpy arrays and other buffers, Arrow's arrays, lists, anything that iterates.
 #pragma once
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <span>
@@ -13,6 +15,9 @@
 
 namespace perhaps::python {
 
+// As many keys as are handed over between two looks at the interpreter.
+inline constexpr std::size_t kRun = 4096;
+
 // Keys of one type in a row, and what keeps them valid.
 class Run {
  public:
@@ -24,6 +29,7 @@ class Run {
 
   Of of() const noexcept { return of_; }
   std::size_t size() const noexcept {
+    if (of_ == Of::digests) return digests_;
     return of_ == Of::bytes ? keys_.size() : borrowed_ != nullptr ? borrowed_count_ : numbers_.size();
   }
   // Numbers or digests.
@@ -51,9 +57,14 @@ class Run {
     borrowed_ = numbers;
     borrowed_count_ = count;
   }
-  void add_digests(std::span<const std::uint64_t> digests) {
+  // Room for digests, of which add_digests then says how many were put there.
+  std::uint64_t* next_digests(std::size_t most) {
+    if (numbers_.size() < digests_ + most) numbers_.resize(digests_ + std::max(most, kRun));
+    return numbers_.data() + digests_;
+  }
+  void add_digests(std::size_t count) noexcept {
     of_ = Of::digests;
-    numbers_.insert(numbers_.end(), digests.begin(), digests.end());
+    digests_ += count;
   }
   void add_bytes(const void* data, std::size_t size) { keys_.push_back({data, size}); }
   void add_text(std::string text) {
@@ -68,8 +79,9 @@ class Run {
     for (PyObject* const keeper : keepers_) Py_DECREF(keeper);
     keepers_.clear();
     keys_.clear();
-    numbers_.clear();
     texts_.clear();
+    if (of_ != Of::digests) numbers_.clear();
+    digests_ = 0;
     borrowed_ = nullptr;
   }
 
@@ -77,14 +89,12 @@ class Run {
   Of of_ = Of::bytes;
   std::vector<perhaps_key> keys_;
   std::vector<PyObject*> keepers_;
-  std::deque<std::string> texts_;  // whose addresses stay
-  std::vector<std::uint64_t> numbers_;
+  std::deque<std::string> texts_;       // whose addresses stay
+  std::vector<std::uint64_t> numbers_;  // or room for digests, of which the first `digests_` are there
+  std::size_t digests_ = 0;
   const std::uint64_t* borrowed_ = nullptr;
   std::size_t borrowed_count_ = 0;
 };
-
-// As many keys as are handed over between two looks at the interpreter.
-inline constexpr std::size_t kRun = 4096;
 
 // What becomes of keys that are objects of Python: a buffer and a column of Arrow are handed over as they are.
 struct Objects {

@@ -28,7 +28,7 @@ Result<AnyMutable*> changing(perhaps_filter& filter) {
   const Family* const about = kind ? find_family(*kind) : nullptr;
   if (filter.codec != nullptr) return refused(std::string(filter.codec->name) + ": read-only");
   if (about != nullptr && about->inserts) return refused("read-only, as it was opened: copy it to change it");
-  return refused("a " + family + " filter cannot be changed: build another");
+  return refused((family == name_of(Kind::exact) ? "an " : "a ") + family + " filter cannot be changed: build another");
 }
 
 }  // namespace perhaps

@@ -31,6 +31,20 @@ class Always final : public AnyFilter {
 
 }  // namespace
 
+void Piece::append_to(std::string& message) const {
+  if (const auto* const text = std::get_if<std::string_view>(&value_)) message += *text;
+  if (const auto* const number = std::get_if<std::uint64_t>(&value_)) message += std::to_string(*number);
+  if (const auto* const number = std::get_if<std::int64_t>(&value_)) message += std::to_string(*number);
+  if (const auto* const number = std::get_if<double>(&value_)) message += std::to_string(*number);
+}
+
+Error bad(Errc code, std::string_view format, std::initializer_list<Piece> pieces) {
+  std::string text(format);
+  text += ": ";
+  for (const Piece& piece : pieces) piece.append_to(text);
+  return {code, std::move(text)};
+}
+
 std::uint64_t Reader::varint() noexcept {
   std::uint64_t value = 0;
   for (unsigned shift = 0; shift < 64; shift += 7) {

@@ -1,8 +1,12 @@
 // What codecs are made of: readers and writers of numbers, the handling of damage, and estimates for describe().
 #pragma once
 #include <concepts>
+#include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
 #include "perhaps/detail/bits.h"
@@ -72,20 +76,25 @@ class Writer {
   Buffer bytes_;
 };
 
-// "guava: promises 56 bytes of bits, has 24"
+// A piece of a message: text, or a number in decimal.
+class Piece {
+ public:
+  Piece(std::string_view text) noexcept : value_(text) {}
+  Piece(std::unsigned_integral auto number) noexcept : value_(std::uint64_t{number}) {}
+  Piece(std::signed_integral auto number) noexcept : value_(std::int64_t{number}) {}
+  Piece(double number) noexcept : value_(number) {}
+  void append_to(std::string& message) const;
+
+ private:
+  std::variant<std::string_view, std::uint64_t, std::int64_t, double> value_;
+};
+
+// "guava: promises 56 bytes of bits, has 24". Every codec has a dozen of these, of different pieces: one function, so
+// that they take little room.
+Error bad(Errc code, std::string_view format, std::initializer_list<Piece> pieces);
 template <class... Parts>
 Error bad(Errc code, std::string_view format, const Parts&... parts) {
-  std::string text(format);
-  text += ": ";
-  const auto append = [&](const auto& part) {
-    if constexpr (std::is_arithmetic_v<std::remove_cvref_t<decltype(part)>>) {
-      text += std::to_string(part);
-    } else {
-      text += part;
-    }
-  };
-  (append(parts), ...);
-  return {code, std::move(text)};
+  return bad(code, format, {Piece(parts)...});
 }
 
 // A source that is one filter and nothing else.

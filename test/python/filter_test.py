@@ -376,8 +376,15 @@ class Sets(unittest.TestCase):
             perhaps.Filter(family="bloom")
         with self.assertRaisesRegex(perhaps.Unsupported, "at once"):
             perhaps.Filter(family="ribbon")
-        with self.assertRaises(OverflowError):
-            perhaps.Filter(keys=-1)
+        for wrong in [-1, 2**64, -(10**30)]:
+            with self.assertRaisesRegex(perhaps.BadRequest, f"keys: {wrong} is not a number from 0 to {2**64 - 1}"):
+                perhaps.Filter(keys=wrong)
+        with self.assertRaisesRegex(perhaps.BadRequest, "threads: 4294967296 is not a number from 0 to 4294967295"):
+            perhaps.build(["a"], threads=2**32)
+        with self.assertRaises(TypeError):
+            perhaps.Filter(keys=1.5)
+        with self.assertRaisesRegex(TypeError, "a mapping"):
+            perhaps.build(["a"], format="guava", parameters="fpp=0.01")
         with self.assertRaises(MemoryError):
             perhaps.Filter(keys=2**50)
         with self.assertRaisesRegex(ValueError, "16 bytes"):
@@ -514,6 +521,40 @@ class Files(unittest.TestCase):
                              [word for word, hit in zip(OTHERS, perhaps.open(ours).contains(OTHERS)) if hit])
             run("build", "--filter", family, "--keys-as", "u64", "-o", theirs, self.folder / "numbers")
             self.assertTrue(perhaps.open(theirs).contains(numbers).all())
+
+
+    @unittest.skipIf(TOOL is None, "run with the tool")
+    def test_files_that_only_the_command_makes(self):
+        path = lambda name: self.folder / name
+        run = lambda *args: subprocess.run([TOOL, *map(str, args)], check=True, capture_output=True)
+        path("keys").write_text("".join(word + "\n" for word in WORDS))
+        path("universe").write_text("".join(word + "\n" for word in WORDS + OTHERS))
+        path("values").write_text("".join(f"{word}\t{i % 7}\n" for i, word in enumerate(WORDS)))
+        numbers = numpy.arange(5, 20000, 3, dtype="u8")
+        path("numbers").write_bytes(numbers.astype("<u8").tobytes())
+        run("map", "build", "--key", 1, "--value", 2, "--check", 8, "-o", path("map"), path("values"))
+        run("exact", "build", "--members", path("keys"), "--universe", path("universe"), "-o", path("exact"))
+        run("build", "--filter", "range", "-o", path("texts"), path("keys"))
+        run("build", "--filter", "range", "--keys-as", "u64", "-o", path("range"), path("numbers"))
+        for name, most in [("map", 60), ("exact", 0), ("texts", 300)]:
+            for opened in [perhaps.open(path(name)), perhaps.Filter.from_bytes(path(name).read_bytes()),
+                           perhaps.open(path(name)).copy()]:
+                self.assertTrue(opened.contains(WORDS).all(), name)
+                self.assertIn(WORDS[7], opened)
+                self.assertLessEqual(opened.contains(OTHERS).sum(), most, name)
+                self.assertTrue(opened.read_only)
+                with self.assertRaisesRegex(perhaps.Unsupported, "cannot be changed"):
+                    opened.add("key")
+        opened = perhaps.open(path("range"))
+        self.assertTrue(opened.contains(numbers).all())
+        self.assertIn(5, opened)
+        mixed = numpy.stack([numbers + 1, numbers]).T.ravel()  # absent and present by turns
+        for column in [mixed, [int(n) for n in mixed]]:
+            answers = opened.contains(column)
+            self.assertTrue(answers[1::2].all())
+            self.assertLess(answers[::2].sum(), len(numbers) / 10)
+        with self.assertRaisesRegex(perhaps.Unsupported, "are text"):
+            5 in perhaps.open(path("texts"))
 
 
 class Threads(unittest.TestCase):

@@ -9,6 +9,7 @@
 //! ```
 //!
 //! The same filters, hash and files as the C++ library has, which does all the work (`perhaps.h`).
+#![warn(missing_docs)]
 use perhaps_sys as sys;
 use std::ffi::{CStr, CString};
 use std::fmt;
@@ -113,6 +114,10 @@ pub struct Options {
     family: Option<String>,
     keys: u64,
     fpr: f64,
+    bits_per_key: f64,
+    max_bytes: u64,
+    guard_bits: u32,
+    arity: u32,
     seed: Option<u64>,
     secret: Option<[u8; 16]>,
     threads: u32,
@@ -138,6 +143,26 @@ impl Options {
     /// The rate of false positives after that many.
     pub fn fpr(mut self, rate: f64) -> Self {
         self.fpr = rate;
+        self
+    }
+    /// Instead of a rate.
+    pub fn bits_per_key(mut self, bits: f64) -> Self {
+        self.bits_per_key = bits;
+        self
+    }
+    /// Instead of a rate.
+    pub fn max_bytes(mut self, bytes: u64) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+    /// Of families that erase: fewer erases that remove another key.
+    pub fn guard_bits(mut self, bits: u32) -> Self {
+        self.guard_bits = bits;
+        self
+    }
+    /// Of "fuse": 3 or 4.
+    pub fn arity(mut self, arity: u32) -> Self {
+        self.arity = arity;
         self
     }
     /// Of the hash.
@@ -170,10 +195,10 @@ impl Options {
             family: or_null(&family),
             keys: self.keys,
             fpr: self.fpr,
-            bits_per_key: 0.0,
-            max_bytes: 0,
-            guard_bits: 0,
-            arity: 0,
+            bits_per_key: self.bits_per_key,
+            max_bytes: self.max_bytes,
+            guard_bits: self.guard_bits,
+            arity: self.arity,
             seed: self.seed.as_ref().map_or(ptr::null(), |s| s),
             secret: self.secret.as_ref().map_or(ptr::null(), |s| s.as_ptr()),
             threads: self.threads,
@@ -209,6 +234,8 @@ impl Options {
 pub struct Reading {
     secret: Option<[u8; 16]>,
     format: Option<String>,
+    parameters: Option<String>,
+    file_name: Option<String>,
 }
 
 impl Reading {
@@ -226,17 +253,29 @@ impl Reading {
         self.format = Some(name.to_string());
         self
     }
+    /// "name=value name=value", for formats whose bytes do not tell.
+    pub fn parameters(mut self, text: &str) -> Self {
+        self.parameters = Some(text.to_string());
+        self
+    }
+    /// For `read`: some formats are recognised by it only.
+    pub fn file_name(mut self, name: &str) -> Self {
+        self.file_name = Some(name.to_string());
+        self
+    }
 
     fn with<T>(&self, call: impl FnOnce(&sys::perhaps_open_options) -> Result<T>) -> Result<T> {
-        let format = self.format.as_deref().map(c_string).transpose()?;
+        let text = |from: &Option<String>| from.as_deref().map(c_string).transpose();
+        let (format, parameters, file_name) =
+            (text(&self.format)?, text(&self.parameters)?, text(&self.file_name)?);
         call(&sys::perhaps_open_options {
             size: std::mem::size_of::<sys::perhaps_open_options>(),
             flags: 0,
             reserved: 0,
             secret: self.secret.as_ref().map_or(ptr::null(), |s| s.as_ptr()),
             format: or_null(&format),
-            parameters: ptr::null(),
-            file_name: ptr::null(),
+            parameters: or_null(&parameters),
+            file_name: or_null(&file_name),
         })
     }
 
@@ -264,6 +303,38 @@ pub struct Erased {
     pub absent: u64,
     /// Erased, but a full counter still answers *perhaps*.
     pub kept: u64,
+}
+
+/// What a filter is, and its state.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Description {
+    /// "perhaps" for our own, or the name of the other system's format.
+    pub format: String,
+    /// "line", "ribbon" and so on.
+    pub family: String,
+    /// "xxh3-64", "siphash-1-3" and so on.
+    pub hash: String,
+    /// Of the table.
+    pub bytes: u64,
+    /// Of the table.
+    pub bits: u64,
+    /// Per key, where that means something.
+    pub probes: Option<u64>,
+    /// Inserted, if that was recorded; duplicates count.
+    pub keys: Option<u64>,
+    /// The number of keys it was made for, if known.
+    pub capacity: Option<u64>,
+    /// Distinct ones, from the fill.
+    pub keys_estimated: f64,
+    /// Share of bits that are set.
+    pub fill: f64,
+    /// The rate of false positives now.
+    pub fpr: f64,
+    /// By the model, after `capacity` keys.
+    pub fpr_at_capacity: f64,
+    /// Opened or static: `try_clone` may make one that can be changed.
+    pub read_only: bool,
 }
 
 /// A filter of any family, or a file of another system. Queries take `&self` and may run in many threads at once;
@@ -386,6 +457,29 @@ impl Filter {
         let mut bytes = vec![0u8; size];
         check(unsafe { sys::perhaps_to_bytes(self.filter, bytes.as_mut_ptr() as *mut c_void, size, &mut size) })?;
         Ok(bytes)
+    }
+    /// What it is. Reads every bit.
+    pub fn describe(&self) -> Result<Description> {
+        let mut d: sys::perhaps_description = unsafe { std::mem::zeroed() };
+        d.size = std::mem::size_of::<sys::perhaps_description>();
+        check(unsafe { sys::perhaps_describe(self.filter, &mut d) })?;
+        let text = |from: &[c_char]| unsafe { CStr::from_ptr(from.as_ptr()) }.to_string_lossy().into_owned();
+        let known = |number| if number == 0 { None } else { Some(number) };
+        Ok(Description {
+            format: text(&d.format),
+            family: text(&d.family),
+            hash: text(&d.hash),
+            bytes: d.bytes,
+            bits: d.bits,
+            probes: known(d.probes),
+            keys: known(d.keys),
+            capacity: known(d.capacity),
+            keys_estimated: d.keys_estimated,
+            fill: d.fill,
+            fpr: d.fpr,
+            fpr_at_capacity: d.fpr_at_capacity,
+            read_only: d.read_only != 0,
+        })
     }
     /// Of the table, in memory.
     pub fn byte_size(&self) -> u64 {

@@ -77,6 +77,32 @@ fn other_systems() {
 }
 
 #[test]
+fn descriptions_and_sizes() {
+    let mut wide = Options::new().keys(1000).bits_per_key(20.0).create().unwrap();
+    wide.insert_all(&words("key", 500)).unwrap();
+    let d = wide.describe().unwrap();
+    assert_eq!((d.format.as_str(), d.family.as_str(), d.hash.as_str()), ("perhaps", "line", "xxh3-64"));
+    assert_eq!((d.keys, d.capacity, d.read_only), (Some(500), Some(1000), false));
+    assert_eq!(d.bytes, wide.byte_size());
+    assert!((20_000..21_000).contains(&d.bits), "{d:?}");
+    assert!((450.0..550.0).contains(&d.keys_estimated), "{d:?}");
+    assert!(d.fill > 0.0 && d.fpr > 0.0 && d.fpr <= d.fpr_at_capacity, "{d:?}");
+    assert!(Filter::from_bytes(&wide.to_bytes().unwrap()).unwrap().describe().unwrap().fill == d.fill);
+    assert!(Options::new().keys(1000).max_bytes(512).create().unwrap().byte_size() <= 512);
+    assert!(Options::new().keys(9).guard_bits(2).create().is_err());
+    assert!(Options::new().keys(9).arity(3).create().is_err());
+    let unnamed = Reading::new().file_name("a\0b").read(&[]).unwrap_err();
+    assert_eq!(unnamed.kind(), Kind::BadParameter);
+}
+
+#[test]
+fn filters_go_from_thread_to_thread() {
+    fn is_send_and_sync<T: Send + Sync + 'static>() {}
+    is_send_and_sync::<Filter>();
+    is_send_and_sync::<perhaps::Error>();
+}
+
+#[test]
 fn many_threads_query_one_filter() {
     let keys = words("key", 1000);
     let seen = Options::new().keys(1000).build(&keys).unwrap();
