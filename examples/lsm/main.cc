@@ -225,16 +225,17 @@ void compare_blocks() {
                              {"data blocks, read on opening", FilterMode::per_block, on_open},
                              {"data blocks, read when needed", FilterMode::per_block, lazily}};
   std::vector<std::uint64_t> opened, near;
-  for (const auto& [name, mode, loading] : kKinds) {
+  for (const Kind& kind : kKinds) {
     lsm::Disk disk;
-    const lsm::Table table(
-        disk, rows, {.mode = mode, .family = perhaps::Kind::dense, .bits_per_key = 10, .piece_bytes = 1024}, loading);
+    const lsm::Table table(disk, rows,
+                           {.mode = kind.mode, .family = perhaps::Kind::dense, .bits_per_key = 10, .piece_bytes = 1024},
+                           kind.loading);
     opened.push_back(table.filter_reads().bytes);
     // A filter of a data block is asked once the index has said which block it is: then always, not only for *perhaps*.
     std::uint64_t searched = 0;
     const auto ask = [&](std::uint64_t number) {
       const std::string key = user(number);
-      if (mode != FilterMode::per_block && !table.filter().may_contain(key)) return;
+      if (kind.mode != FilterMode::per_block && !table.filter().may_contain(key)) return;
       ++searched;
       std::uint64_t bytes = 0;
       claim(!table.read(key, bytes), "an absent key is absent");
@@ -244,13 +245,14 @@ void compare_blocks() {
     near.push_back(table.filter_reads().bytes - opened.back());
     for (int i = 0; i < 20'000; ++i) ask(4 * random.below(19'999) + 1 + random.below(3));
     const std::uint64_t far = table.filter_reads().bytes - opened.back() - near.back();
-    std::printf("  %-30s %9llu %9llu %14llu %14llu %9llu %9llu\n", name, static_cast<Number>(table.filter_bytes()),
+    std::printf("  %-30s %9llu %9llu %14llu %14llu %9llu %9llu\n", kind.name, static_cast<Number>(table.filter_bytes()),
                 static_cast<Number>(opened.back()), static_cast<Number>(near.back()), static_cast<Number>(far),
                 static_cast<Number>(searched), static_cast<Number>(table.data_reads().count));
     claim(table.data_reads().count < 20'200 / 250, "fewer than one read in vain for 250 absent keys");
     claim(opened.back() + near.back() + far <= table.filter_bytes() + perhaps::FilterBlock::kTrailerBytes,
           "nothing is read twice");
-    claim((mode == FilterMode::per_block) == (searched == 20'200), "only filters of data blocks need the index first");
+    claim((kind.mode == FilterMode::per_block) == (searched == 20'200),
+          "only filters of data blocks need the index first");
   }
   claim(near[0] == 0 && near[2] == 0 && near[4] == 0, "what was read on opening is not read again");
   claim(10 * (opened[3] + near[3]) < opened[2], "neighbours need few of the pieces");
