@@ -255,7 +255,7 @@ constexpr JsonField kFields[] = {
     {"settings[].multiget_absent", "number?", "of RocksDB"},
     {"settings[].build_seconds", "number", ""},
     {"settings[].levels_absent", "array",
-     "objects: skipped, in_vain and found, integers: tables of each level, of which those in vain and found were looked into"},
+     "objects: skipped, in_vain and found, integers: tables of each level; the last two were looked into"},
     {"settings[].levels_mix", "array", ""},
 };
 constexpr JsonField kScanFields[] = {

@@ -1,5 +1,5 @@
-// Six ways in which RocksDB can keep the same filters: whole or in pieces (its partitioned filters), read when a table is
-// opened and kept, or read through the block cache when they are needed, pinned there or not.
+// Six ways in which RocksDB can keep the same filters: whole or in pieces (its partitioned filters), read when a table
+// is opened and kept, or read through the block cache when they are needed, pinned there or not.
 //
 // What is read on opening is kept outside the block cache, or, in pieces, pinned in it. Where the cache may drop
 // filters, it has room for half of them beside the data blocks: otherwise there would be nothing to choose.

@@ -1,5 +1,5 @@
-// Empty ranges: the range filter, a Bloom filter of prefixes in as many bits, and none. Rates beside the theorem's bound,
-// and ns for a range.
+// Empty ranges: the range filter, a Bloom filter of prefixes in as many bits, and none. Rates, the theorem's bound, and
+// ns for a range.
 #include "ranges.h"
 
 #include <algorithm>

@@ -61,7 +61,8 @@ class BenchLsm(Case):
         """The numbers of the picture, row by row and level by level, are those that its labels name."""
         self.assertTrue(xml.etree.ElementTree.fromstring(svg).tag.endswith("svg"))
         texts = re.findall(r">([^<]*)</text>", svg.decode())
-        for label in ("looked into in vain", "skipped by its filter", "looked into, key found", "file reads per lookup"):
+        for label in ("looked into in vain", "skipped by its filter", "looked into, key found",
+                      "file reads per lookup"):
             self.assertIn(label, texts)
 
         def shown(n):
@@ -85,8 +86,7 @@ class BenchLsm(Case):
         """With Zipf's law some blocks are asked for again and again, and are in the cache."""
         reads = {}
         for skew in ([], ["--skew"]):
-            report = self.json("bench", "lsm", "--keys", "5000", "--lookups", "2000", "--absent", "0", "--cache", "150k",
-                               *skew)
+            report = self.json("bench", "lsm", *self.SMALL, "--absent", "0", "--cache", "150k", *skew)
             self.assertEqual(report["skew"], bool(skew))
             reads[bool(skew)] = [row["reads_mix"] for row in report["settings"]]
         for alike, skewed in zip(reads[False], reads[True]):
