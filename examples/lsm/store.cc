@@ -86,14 +86,13 @@ std::optional<std::string> Store::get(std::string_view key) {
   for (std::size_t i = 0; i < sources_.size() && sources_[i].memtable != nullptr; ++i) {
     choices.push_back({i, sources_[i].run});
   }
-  const std::size_t memtables = choices.size();
   for (const auto& table : levels_[0]) {
     if (table->covers(key)) choices.push_back({number_of_.at(table.get()), level0});
   }
   for (std::size_t i = 1; i < kLevels; ++i) {
     if (const Table* const table = table_for(i, key)) choices.push_back({number_of_.at(table), level0 + i});
   }
-  out_of_range_ += sources_.size() - memtables - (choices.size() - memtables);
+  out_of_range_ += sources_.size() - choices.size();
 
   std::optional<Row> row;
   filters_.find(bytes_of(key), choices, *counters_, [&](std::size_t filter, std::uint64_t& bytes) {
