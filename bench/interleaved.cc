@@ -11,6 +11,7 @@
 #include "merge.h"
 #include "peak_memory.h"
 #include "perhaps/hash.h"
+#include "ranges.h"
 #include "route.h"
 #include "sizing.h"
 #include "stopwatch.h"
@@ -233,6 +234,14 @@ void Bench::run_route(std::uint64_t n) {
   if (!wanted(table)) return;
   refused_ |= !bench::run_route(table, std::min<std::uint64_t>(rounds(n), 5));
   tables_.push_back(std::move(table));
+}
+
+void Bench::run_ranges(std::uint64_t n) {
+  std::vector<Table> tables = range_tables(n);
+  std::erase_if(tables, [&](const Table& table) { return !wanted(table); });
+  if (tables.empty()) return;
+  refused_ |= !bench::run_ranges(tables, std::min<std::uint64_t>(rounds(n), 5));
+  tables_.insert(tables_.end(), tables.begin(), tables.end());
 }
 
 }  // namespace perhaps::bench

@@ -33,6 +33,7 @@ class Bench {
   void run_grow(std::uint64_t n);
   void run_merge(std::uint64_t n);
   void run_route(std::uint64_t n);
+  void run_ranges(std::uint64_t n);
   void run_sizing(std::uint64_t n);
 
   bool wanted(const Table& table) const { return std::regex_search(table.title(), only_); }

@@ -20,16 +20,33 @@
 #include "cli/print.h"
 #include "cli/temp_folder.h"
 #include "lsm.h"
+#include "lsm_blocks.h"
 #include "lsm_report.h"
 #include "lsm_scan.h"
 #include "number.h"
 #include "perhaps/file/writer.h"
 #include "stopwatch.h"
+#include "zipf.h"
 
 namespace perhaps::bench {
 
 // Numbers from `keys` on are absent.
 std::string lsm_key(std::uint64_t i) { return fmt::format("{:016x}", key_number(i)); }
+
+Questions::Questions(const LsmOptions& options) {
+  const Zipf zipf(options.keys);
+  // Hot keys lie anywhere among the others, and on any level.
+  const auto hot = [&](std::uint64_t i) {
+    return key_number(zipf.rank(key_number((std::uint64_t{1} << 41) + i))) % options.keys;
+  };
+  for (std::uint64_t i = 0; i < options.lookups; ++i) {
+    absent.push_back(options.keys + (options.skew ? hot(i) : i));
+    // Which lookups of the mix are of absent keys does not depend on the keys.
+    const bool is_absent = static_cast<double>(key_number(i) % 1000) < 1000 * options.absent;
+    const std::uint64_t present = options.skew ? hot(options.lookups + i) : key_number(i + 1) % options.keys;
+    mix.push_back(is_absent ? absent.back() : present);
+  }
+}
 
 }  // namespace perhaps::bench
 
@@ -40,54 +57,57 @@ using bench::Counted;
 using bench::Database;
 using bench::LsmOptions;
 using bench::Measured;
+using bench::Questions;
 using bench::Run;
 
 struct Options : LsmOptions {
   std::string folder, svg;
   bool json = false;
   bool scan = false;
+  bool blocks = false;
 };
 
 constexpr std::uint64_t kRounds = 15;
-
-// Lookup i of the mix: the share `absent` is of absent keys.
-std::uint64_t mixed_number(const Options& options, std::uint64_t i) {
-  const bool absent = static_cast<double>(bench::key_number(i) % 1000) < 1000 * options.absent;
-  return absent ? options.keys + i : bench::key_number(i + 1) % options.keys;
-}
 
 void look_up(const Options& options, Database& database, std::uint64_t number) {
   if (database.get(bench::lsm_key(number)) != (number < options.keys)) fail("a wrong answer");
 }
 
-Counted count(const Options& options, Database& database, bool mixed) {
+Counted count(const Options& options, Database& database, const std::vector<std::uint64_t>& numbers) {
   database.start_counting();
-  for (std::uint64_t i = 0; i < options.lookups; ++i)
-    look_up(options, database, mixed ? mixed_number(options, i) : options.keys + i);
+  for (const std::uint64_t number : numbers) look_up(options, database, number);
   return database.counted();
 }
 
-void time(const Options& options, Database& database, Measured& measured) {
+void time(const Options& options, const Questions& questions, Database& database, Measured& measured) {
   constexpr std::uint64_t kEach = Database::kMultiGet;
   const std::uint64_t lookups = std::max<std::uint64_t>(options.lookups / 10 / kEach, 1) * kEach;
-  measured.get.take(bench::seconds([&] {
-                      for (std::uint64_t i = 0; i < lookups; ++i) look_up(options, database, options.keys + i);
-                    }),
-                    lookups);
-  measured.get_mix.take(bench::seconds([&] {
-                          for (std::uint64_t i = 0; i < lookups; ++i)
-                            look_up(options, database, mixed_number(options, i));
-                        }),
-                        lookups);
+  const auto seconds_of = [&](const std::vector<std::uint64_t>& numbers) {
+    return bench::seconds([&] {
+      for (std::uint64_t i = 0; i < lookups; ++i) look_up(options, database, numbers[i]);
+    });
+  };
+  measured.get.take(seconds_of(questions.absent), lookups);
+  measured.get_mix.take(seconds_of(questions.mix), lookups);
   if (!database.has_multiget()) return;
   std::vector<std::string> keys(kEach);
   measured.multiget.take(bench::seconds([&] {
                            for (std::uint64_t i = 0; i < lookups; i += kEach) {
-                             for (std::uint64_t j = 0; j < kEach; ++j) keys[j] = bench::lsm_key(options.keys + i + j);
+                             for (std::uint64_t j = 0; j < kEach; ++j)
+                               keys[j] = bench::lsm_key(questions.absent[i + j]);
                              if (database.multiget(keys) != 0) fail("a wrong answer");
                            }
                          }),
                          lookups);
+}
+
+// A line for each step, also if nobody watches: a run of 1e7 keys takes half an hour.
+void say_step(std::size_t done, std::size_t of, const std::string& what) {
+  say("", fmt::format("{} of {}: {}", done, of, what));
+}
+void say_and_check(std::size_t done, std::size_t of, const std::string& name) {
+  check_interrupt();
+  say_step(done, of, name + ", built and counted");
 }
 
 // The one that is wanted, which stays, or a temporary one.
@@ -138,7 +158,13 @@ int run(Options& options) {
   if (options.scan) {
     if (options.engine != "rocksdb") fail("--scan: LevelDB has no filter for scans; --engine rocksdb has");
     auto settings = rocksdb_scan_settings(options, folder.path);
-    Out().write(scan_report(options, settings, options.json, [] { check_interrupt(); }));
+    Out().write(scan_report(options, settings, options.json, &say_and_check));
+    return kYes;
+  }
+  const Questions questions(options);
+  if (options.blocks) {
+    if (options.engine != "rocksdb") fail("--blocks: LevelDB has one way to keep filters; --engine rocksdb has six");
+    Out().write(blocks_report(options, questions, folder.path, options.json, &say_and_check));
     return kYes;
   }
   Run run{options};
@@ -152,14 +178,15 @@ int run(Options& options) {
     measured.build = bench::seconds([&] { database.fill(); }, CLOCK_PROCESS_CPUTIME_ID);
     check_interrupt();
     measured.filter_bytes = database.filter_bytes();
-    measured.absent = count(options, database, false);
-    measured.mix = count(options, database, true);
-    check_interrupt();
-    if (is_terminal(STDERR_FILENO)) say("", fmt::format("{}: built and counted", run.settings[i].name));
+    measured.absent = count(options, database, questions.absent);
+    measured.mix = count(options, database, questions.mix);
+    say_and_check(i + 1, run.settings.size(), run.settings[i].name);
   }
-  for (std::uint64_t round = 0; round < kRounds; ++round) {
-    for (std::size_t i = 0; i < run.settings.size(); ++i) time(options, *run.settings[i].database, run.measured[i]);
+  for (std::uint64_t round = 1; round <= kRounds; ++round) {
+    for (std::size_t i = 0; i < run.settings.size(); ++i)
+      time(options, questions, *run.settings[i].database, run.measured[i]);
     check_interrupt();
+    if (round % 5 == 0) say_step(round, kRounds, "rounds of speeds");
   }
   if (!options.svg.empty()) take(write_file(options.svg, bytes_of(lsm_svg(run))));
   Out().write(options.json ? lsm_json(run) + "\n" : lsm_text(run));
@@ -184,12 +211,21 @@ Command::Run lsm_command(CLI::App& app) {
   add_count(app, "--levels", options->levels, "N", "RocksDB: number of full levels; default: 4");
   add_count(app, "--ratio", options->ratio, "N", "RocksDB: size of a level over that of the one above it; default: 10");
   add_count(app, "--cache", options->cache, "BYTES", "RocksDB: size of the block cache; default: a quarter of level 1");
+  auto* const skew = app.add_flag("--skew", options->skew,
+                                  "Some keys are asked for much more often than others: Zipf's law, exponent 0.99");
+  auto* const blocks = app.add_flag("--blocks", options->blocks,
+                                    "Whole filters beside filters in pieces, read when tables are opened or through "
+                                    "the block cache, pinned there or not: what lookups of absent keys read");
   auto* const scan = app.add_flag(
       "--scan", options->scan,
       "Scans of ranges instead of lookups: blocks read with range filters, with a Bloom filter of prefixes, without");
+  scan->excludes(skew)->excludes(blocks);
   app.add_option("--folder", options->folder, "Folder of the databases, which are kept; default: a temporary one")
       ->type_name("DIR");
-  app.add_option("--svg", options->svg, "Draw the path of a lookup, level by level")->type_name("FILE")->excludes(scan);
+  app.add_option("--svg", options->svg, "Draw the path of a lookup, level by level")
+      ->type_name("FILE")
+      ->excludes(scan)
+      ->excludes(blocks);
   declare_json(app, options->json);
   return [options] { return run(*options); };
 }
@@ -198,6 +234,7 @@ constexpr std::string_view kExamples[] = {
     "perhaps bench lsm --keys 50k --lookups 20k",
     "perhaps bench lsm --engine leveldb --keys 50k --lookups 20k --svg way.svg",
     "perhaps bench lsm --scan --keys 50k --lookups 5k",
+    "perhaps bench lsm --blocks --skew --keys 50k --lookups 5k",
 };
 constexpr JsonField kFields[] = {
     {"engine", "string", ""},
@@ -205,6 +242,7 @@ constexpr JsonField kFields[] = {
     {"value", "integer", "bytes"},
     {"lookups", "integer", ""},
     {"absent", "number", "share of the lookups"},
+    {"skew", "boolean", "keys by Zipf's law"},
     {"cache", "integer", "bytes"},
     {"settings[].filters", "string", ""},
     {"settings[].filter_bytes", "integer", ""},
@@ -216,7 +254,8 @@ constexpr JsonField kFields[] = {
     {"settings[].get_mix", "number", ""},
     {"settings[].multiget_absent", "number?", "of RocksDB"},
     {"settings[].build_seconds", "number", ""},
-    {"settings[].levels_absent", "array", "objects: skipped, in_vain and found, integers, on each level"},
+    {"settings[].levels_absent", "array",
+     "objects: skipped, in_vain and found, integers: tables of each level; the last two were looked into"},
     {"settings[].levels_mix", "array", ""},
 };
 constexpr JsonField kScanFields[] = {
@@ -231,7 +270,27 @@ constexpr JsonField kScanFields[] = {
      "objects: size, integer, of the range; beside, boolean, right behind a key; found, boolean, one key is in it; "
      "blocks, number, read per scan"},
 };
-constexpr JsonShape kJson[] = {{"", JsonShape::object, kFields}, {"--scan", JsonShape::object, kScanFields}};
+constexpr JsonField kBlocksFields[] = {
+    {"engine", "string", ""},
+    {"keys", "integer", ""},
+    {"value", "integer", "bytes"},
+    {"lookups", "integer", "of absent keys"},
+    {"skew", "boolean", "keys by Zipf's law"},
+    {"settings[].filters", "string", ""},
+    {"settings[].cache", "integer", "bytes"},
+    {"settings[].filter_bytes", "integer", ""},
+    {"settings[].bits_per_key", "number", ""},
+    {"settings[].opening_bytes", "integer", "read from files when the database was opened"},
+    {"settings[].memory_opened", "integer", "bytes that open tables and the block cache then take"},
+    {"settings[].memory", "integer", "and after the lookups"},
+    {"settings[].filter_blocks", "number", "read from files, per lookup"},
+    {"settings[].index_blocks", "number", ""},
+    {"settings[].data_blocks", "number", ""},
+    {"settings[].bytes", "number", "read from files, per lookup"},
+};
+constexpr JsonShape kJson[] = {{"", JsonShape::object, kFields},
+                               {"--scan", JsonShape::object, kScanFields},
+                               {"--blocks", JsonShape::object, kBlocksFields}};
 constexpr Command kCommands[] = {
     {"bench lsm", "what filters save in a real database",
      "Builds databases on disk with no filter, with the engine's own and with ours, and looks up keys that are there "

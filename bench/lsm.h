@@ -16,6 +16,7 @@ struct LsmOptions {
   std::uint64_t ratio = 10;
   std::uint64_t lookups = 200'000;
   double absent = 0.9;
+  bool skew = false;                           // keys are asked for by Zipf's law
   std::uint64_t cache = 0;                     // 0: a quarter of level 1
   std::vector<std::uint64_t> level_keys = {};  // of levels 0, 1, 2 ..
 
@@ -23,11 +24,18 @@ struct LsmOptions {
   static constexpr double kBits = 10;  // of the settings that are compared
 };
 
-// The tables of one level, as a run of lookups met them.
+// The numbers of the keys that are looked up; from options.keys on they are absent.
+struct Questions {
+  explicit Questions(const LsmOptions& options);
+  std::vector<std::uint64_t> absent, mix;  // options.lookups of each
+};
+
+// The tables of one level, as a run of lookups met them. Those that are looked into cost a data block, which is read or
+// found in the block cache.
 struct LevelCounts {
   std::uint64_t skipped = 0;  // a filter said no
-  std::uint64_t in_vain = 0;  // a data block was looked into, and the key was not there
-  std::uint64_t found = 0;
+  std::uint64_t in_vain = 0;  // looked into, and the key was not there
+  std::uint64_t found = 0;    // looked into, and it was
 
   LevelCounts& operator+=(const LevelCounts& other) {
     skipped += other.skipped, in_vain += other.in_vain, found += other.found;
@@ -65,6 +73,9 @@ struct Setting {
 // The databases are made in folders of their own below `folder`.
 std::vector<Setting> rocksdb_settings(const LsmOptions& options, const std::filesystem::path& folder);
 std::vector<Setting> leveldb_settings(const LsmOptions& options, const std::filesystem::path& folder);
+
+// Called after each database; throws to end the run.
+using StepDone = void (*)(std::size_t done, std::size_t of, const std::string& name);
 
 std::string lsm_key(std::uint64_t i);
 inline std::string lsm_value(const LsmOptions& options, std::uint64_t i) {

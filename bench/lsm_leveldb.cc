@@ -196,6 +196,8 @@ class LevelDb final : public Database {
     // The last table that was read is the one that has the key; those below it were not consulted.
     const std::size_t last = found && !env_.read.empty() ? level_of_[env_.read.back()] : kLevels - 1;
     for (const Table& table : tables_) {
+      // On level 0, where the newest table comes first, those that are older than the one with the key were not asked.
+      if (found && last == 0 && table.level == 0 && table.number < env_.read.back()) continue;
       if (table.level <= last && table.first <= key && key <= table.last) ++asked[table.level];
     }
     for (std::size_t level = 0; level <= last; ++level) {

@@ -86,6 +86,7 @@ std::string lsm_json(const Run& run) {
       .add("value", o.value)
       .add("lookups", o.lookups)
       .add("absent", o.absent)
+      .add("skew", o.skew)
       .add("cache", o.cache)
       .raw("settings", Json::array(settings))
       .text();

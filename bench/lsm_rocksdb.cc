@@ -42,6 +42,7 @@ class RocksDb final : public Database {
     value_.Reset();
     const auto status = db_->Get({}, db_->DefaultColumnFamily(), key, &value_);
     if (!status.IsNotFound()) check(status);
+    if (counting_) note();
     return status.ok();
   }
 
@@ -63,25 +64,41 @@ class RocksDb final : public Database {
     context.Reset();
     context.ClearPerLevelPerfContext();
     context.EnablePerLevelPerfContext();
+    counted_ = {0, std::vector<LevelCounts>(options_.levels + 1)};
+    before_ = counted_.levels;
+    counting_ = true;
   }
   Counted counted() override {
-    auto& context = *::rocksdb::get_perf_context();
-    Counted all{context.block_read_count, std::vector<LevelCounts>(options_.levels + 1)};
-    for (const auto& [level, counts] : *context.level_to_perf_context) {
-      // Filters and indexes are kept with the open tables, so only data blocks are counted.
-      const std::uint64_t looked_into = counts.block_cache_miss_count + counts.block_cache_hit_count;
-      all.levels.at(level) = {counts.bloom_filter_useful, looked_into - counts.user_key_return_count,
-                              counts.user_key_return_count};
-    }
-    context.DisablePerLevelPerfContext();
+    counting_ = false;
+    ::rocksdb::get_perf_context()->DisablePerLevelPerfContext();
     ::rocksdb::SetPerfLevel(::rocksdb::kDisable);
-    return all;
+    return counted_;
   }
 
  private:
+  // After each lookup, because RocksDB counts blocks and not tables: where a key lies between two blocks, it may look
+  // into both. A lookup comes to one table of a level; level 0 is empty.
+  void note() {
+    const auto& context = *::rocksdb::get_perf_context();
+    counted_.file_reads = context.block_read_count;
+    for (const auto& [level, counts] : *context.level_to_perf_context) {
+      // Filters and indexes are kept with the open tables, so only data blocks are counted.
+      const LevelCounts now{counts.bloom_filter_useful, counts.block_cache_miss_count + counts.block_cache_hit_count,
+                            counts.user_key_return_count};
+      LevelCounts& before = before_.at(level);
+      const bool found = now.found != before.found;
+      const bool looked_into = now.in_vain != before.in_vain;
+      counted_.levels.at(level) += {now.skipped - before.skipped, looked_into && !found, found};
+      before = now;
+    }
+  }
+
   const LsmOptions& options_;
   std::unique_ptr<::rocksdb::DB> db_;
   ::rocksdb::PinnableSlice value_;
+  bool counting_ = false;
+  Counted counted_;
+  std::vector<LevelCounts> before_;  // as RocksDB counts, with all blocks in in_vain
 };
 
 }  // namespace

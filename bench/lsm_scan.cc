@@ -61,8 +61,7 @@ double blocks_per_scan(const LsmOptions& options, const Kind& kind, const std::v
 
 }  // namespace
 
-std::string scan_report(const LsmOptions& options, std::vector<ScanSetting>& settings, bool json,
-                        void (*check_interrupt)()) {
+std::string scan_report(const LsmOptions& options, std::vector<ScanSetting>& settings, bool json, StepDone step_done) {
   std::vector<std::uint64_t> keys(options.keys);
   for (std::uint64_t i = 0; i < options.keys; ++i) keys[i] = key_number(i);
   std::sort(keys.begin(), keys.end());
@@ -81,8 +80,8 @@ std::string scan_report(const LsmOptions& options, std::vector<ScanSetting>& set
       Json one;
       one.add("size", kind.size).add("beside", kind.beside).add("found", kind.found).add("blocks", blocks);
       scans.push_back(one.text());
-      check_interrupt();
     }
+    step_done(objects.size() + 1, settings.size(), name);
     Json object;
     object.add("filters", name).add("filter_bytes", bytes).add("bits_per_key", bits);
     objects.push_back(object.raw("scans", Json::array(scans)).text());

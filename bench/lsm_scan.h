@@ -27,7 +27,6 @@ struct ScanSetting {
 std::vector<ScanSetting> rocksdb_scan_settings(const LsmOptions& options, const std::filesystem::path& folder);
 
 // Fills and scans all of them, and says what was read. Throws std::runtime_error if a scan finds too many or few keys.
-std::string scan_report(const LsmOptions& options, std::vector<ScanSetting>& settings, bool json,
-                        void (*check_interrupt)());
+std::string scan_report(const LsmOptions& options, std::vector<ScanSetting>& settings, bool json, StepDone step_done);
 
 }  // namespace perhaps::bench

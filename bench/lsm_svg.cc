@@ -65,11 +65,14 @@ class Picture {
     text(20, 32, kText, 19,
          fmt::format("The path of a lookup through {}", options.engine == "leveldb" ? "LevelDB" : "RocksDB"), kBold);
     text(20, 54, kDim, 13,
-         fmt::format("{} keys, values of {} bytes; {:.0f} of 100 lookups are of absent keys. Numbers: per 100 lookups.",
-                     cli::grouped(options.keys), options.value, 100 * options.absent));
+         fmt::format("{} keys, values of {} bytes; {:.0f} of 100 lookups are of absent keys{}. Numbers: tables per 100 "
+                     "lookups; those that are looked into cost a data block, read from a file or found in the cache.",
+                     cli::grouped(options.keys), options.value, 100 * options.absent,
+                     options.skew ? ", keys by Zipf's law" : ""));
     double x = 20;
-    for (const auto& [colour, words] : {std::pair(kSkipped, "skipped by its filter"),
-                                        std::pair(kInVain, "read in vain"), std::pair(kFound, "read and found")}) {
+    for (const auto& [colour, words] :
+         {std::pair(kSkipped, "skipped by its filter"), std::pair(kInVain, "looked into in vain"),
+          std::pair(kFound, "looked into, key found")}) {
       box(x, 68, 12, 12, colour);
       text(x + 18, 78.5, kText, 12, words);
       x += 150;
@@ -79,7 +82,7 @@ class Picture {
            kBold);
       text(left_of(column + 1) - 28, kTop - 14, kDim, 14, "&#8594;");
     }
-    text(left_of(levels_ + 1), kTop - 14, kText, 14, "reads per lookup", kBold);
+    text(left_of(levels_ + 1), kTop - 14, kText, 14, "file reads per lookup", kBold);
   }
 
   void setting(const std::string& name, const Measured& m, double y) {

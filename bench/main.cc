@@ -18,6 +18,7 @@
 #include "merge.h"
 #include "options.h"
 #include "pin.h"
+#include "ranges.h"
 #include "report.h"
 #include "route.h"
 #include "sizing.h"
@@ -94,6 +95,9 @@ void list(const Options& options) {
     if (n <= kMaxGrown) std::printf("table      %s\n", grow_table(n).title().c_str());
     if (n <= kMaxMerged) std::printf("table      %s\n", merge_table(n).title().c_str());
     if (n <= kMaxRouted) std::printf("table      %s\n", route_table(n).title().c_str());
+    if (n >= kMinRanged) {
+      for (const Table& table : range_tables(n)) std::printf("table      %s\n", table.title().c_str());
+    }
     std::printf("table      %s\n", sizing_table(n).title().c_str());
   }
   for (const auto& table : Bench::plan<std::string_view>(text_keys(options), "", options.quick))
@@ -151,6 +155,7 @@ int run(const Options& options) {
     if (n <= kMaxGrown) bench.run_grow(n);
     if (n <= kMaxMerged) bench.run_merge(n);
     if (n <= kMaxRouted) bench.run_route(n);
+    if (n >= kMinRanged) bench.run_ranges(n);
     bench.run_sizing(n);
   }
   bench.run<std::string_view>(text_keys(options), "", registry<std::string_view>());

@@ -40,7 +40,7 @@ Parsed parse(int argc, char** argv) {
   app.add_flag("--quick", options.quick,
                "A few minutes: up to 1e7 keys (static, mutable, grow, merge: 1e6), 5 rounds, absent keys only");
   app.add_option("--only", options.only,
-                 "Only tables whose title matches: ^lookup, \"^static build\", ^mutable, ^grow, ^route")
+                 "Only tables whose title matches: ^lookup, \"^static build\", ^mutable, ^grow, ^route, ^ranges")
       ->type_name("REGEX");
   app.add_option("--contenders", options.contenders, "Only contenders whose name matches")->type_name("REGEX");
   app.add_option("--isa", options.isa, "Kernels to use: portable, sse4, avx2 ...")->type_name("NAME");

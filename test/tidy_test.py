@@ -26,10 +26,10 @@ RANK = {
     3: ["flat.h", "static.h", "range.h"],                                              # view, span, shared, owner
     4: ["engine/dense.h"],                                                             # and the header of each family
     5: ["bulk.h", "algebra.h", "exact.h", "ribbon_map.h", "scalable_bloom.h"],          # over every family
-    6: ["any_filter.h", "coded_map.h", "engine/allocate.h", "engine/filter_set.h"],     # family known at run time
+    6: ["any_filter.h", "coded_map.h", "engine/allocate.h"],                            # family known at run time
     7: ["any_map.h", "file/container.h", "file/exact_file.h", "file/range_file.h",      # bytes on disk
         "file/shards.h", "format/format.h", "format/leveldb.h", "format/rocksdb.h", "engine/set_index.h",
-        "engine/packed.h", "engine/filter_block.h"],
+        "engine/packed.h", "engine/filter_block.h", "engine/filter_set.h"],
     8: ["perhaps.h"],
 }
 

@@ -22,8 +22,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <map>
 #include <memory>
 #include <random>
 #include <set>
@@ -31,12 +29,12 @@
 #include <vector>
 
 #include "perhaps_rocksdb.h"
+#include "rocksdb_fixture.h"
 
 namespace perhaps {
 namespace {
 
 using Policy = std::shared_ptr<const ::rocksdb::FilterPolicy>;
-using Model = std::map<std::string, std::string>;
 
 constexpr std::size_t kPrefix = 5;
 constexpr std::uint64_t kKeys = 12'000;  // half of them are asked for only
@@ -63,16 +61,11 @@ const std::shared_ptr<rocksdb::FilterBudget>& filter_budget() {
 }
 
 ::rocksdb::Options options_of(const Setting& setting) {
-  ::rocksdb::Options options;
-  options.create_if_missing = true;
-  // Many tables on several levels, soon.
-  options.write_buffer_size = 64 << 10;
+  ::rocksdb::Options options = many_small_tables();
   options.target_file_size_base = 32 << 10;
   options.max_bytes_for_level_base = 128 << 10;
-  options.max_bytes_for_level_multiplier = 3;
   options.level0_file_num_compaction_trigger = 2;
   options.max_background_jobs = 2;
-  options.compression = ::rocksdb::kNoCompression;
   if (setting.prefixes) options.prefix_extractor.reset(::rocksdb::NewFixedPrefixTransform(kPrefix));
   ::rocksdb::BlockBasedTableOptions table;
   table.filter_policy = setting.policy;
@@ -111,28 +104,8 @@ std::vector<Setting> settings() {
   return all;
 }
 
-class RocksDb : public testing::Test {
+class RocksDb : public DatabaseTest {
  protected:
-  void SetUp() override {
-    const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::temp_directory_path() /
-              ("perhaps-rocksdb-" + std::string(test->name()) + "-" + std::to_string(::getpid()));
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override {
-    db_.reset();
-    std::filesystem::remove_all(folder_);
-  }
-
-  void open(const ::rocksdb::Options& options) {
-    db_.reset();
-    ::rocksdb::DB* db = nullptr;
-    const auto status = ::rocksdb::DB::Open(options, (folder_ / "db").string(), &db);
-    ASSERT_TRUE(status.ok()) << status.ToString();
-    db_.reset(db);
-  }
-
   void check_get(const Model& model, const std::string& key) {
     std::string value;
     const auto status = db_->Get({}, key, &value);
@@ -207,9 +180,6 @@ class RocksDb : public testing::Test {
     const auto status = db_->IngestExternalFile({file}, {});
     ASSERT_TRUE(status.ok()) << status.ToString();
   }
-
-  std::filesystem::path folder_;
-  std::unique_ptr<::rocksdb::DB> db_;
 };
 
 TEST_F(RocksDb, AnswersAsAModelDoes) {

@@ -11,19 +11,17 @@
 #include <rocksdb/perf_context.h>
 #include <rocksdb/sst_file_writer.h>
 #include <rocksdb/table.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <map>
 #include <random>
 #include <stdexcept>
+
+#include "rocksdb_fixture.h"
 
 namespace perhaps {
 namespace {
 
-using Model = std::map<std::string, std::string>;
 using Table = ::rocksdb::TableProperties;
 
 constexpr std::uint64_t kNumbers = 4'000'000;  // possible keys; some thousands exist
@@ -51,15 +49,11 @@ struct Setting {
 };
 
 ::rocksdb::Options options_of(const Setting& setting) {
-  ::rocksdb::Options options;
-  options.create_if_missing = true;
+  ::rocksdb::Options options = many_small_tables();
   options.comparator = setting.order;
-  options.write_buffer_size = 64 << 10;
   options.target_file_size_base = 16 << 10;
   options.max_bytes_for_level_base = 64 << 10;
-  options.max_bytes_for_level_multiplier = 3;
   options.level0_file_num_compaction_trigger = 3;
-  options.compression = ::rocksdb::kNoCompression;
   options.merge_operator = std::make_shared<Append>();
   if (setting.collects) {
     options.table_properties_collector_factories.push_back(rocksdb::range_collector_factory(setting.ranges));
@@ -71,27 +65,8 @@ struct Setting {
   return options;
 }
 
-class RocksDbRange : public testing::Test {
+class RocksDbRange : public DatabaseTest {
  protected:
-  void SetUp() override {
-    const auto* const test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::temp_directory_path() /
-              ("perhaps-rocksdb-range-" + std::string(test->name()) + "-" + std::to_string(::getpid()));
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override {
-    db_.reset();
-    std::filesystem::remove_all(folder_);
-  }
-
-  void open(const ::rocksdb::Options& options) {
-    db_.reset();
-    ::rocksdb::DB* db = nullptr;
-    const auto status = ::rocksdb::DB::Open(options, (folder_ / "db").string(), &db);
-    ASSERT_TRUE(status.ok()) << status.ToString();
-    db_.reset(db);
-  }
   void put(const std::string& key, const std::string& value) { ASSERT_TRUE(db_->Put({}, key, value).ok()); }
   void flush() { ASSERT_TRUE(db_->Flush({}).ok()); }
 
@@ -119,8 +94,6 @@ class RocksDbRange : public testing::Test {
     return found;
   }
 
-  std::filesystem::path folder_;
-  std::unique_ptr<::rocksdb::DB> db_;
   std::uint64_t asked_ = 0;
   std::uint64_t left_out_ = 0;
 };

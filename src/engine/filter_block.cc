@@ -387,9 +387,15 @@ std::uint64_t FilterBlock::may_contain(std::span<const Bytes> keys) const noexce
   assert(keys.size() <= kBatch);
   std::array<std::uint64_t, kBatch> digests;
   for (std::size_t i = 0; i < keys.size(); ++i) digests[i] = digest_of(keys[i]);
+  return may_contain(keys, std::span<const std::uint64_t>(digests.data(), keys.size()));
+}
+
+std::uint64_t FilterBlock::may_contain(std::span<const Bytes> keys,
+                                       std::span<const std::uint64_t> digests) const noexcept {
+  assert(keys.size() <= kBatch && digests.size() == keys.size());
   std::uint64_t answers = 0;
   if (mode_ == FilterMode::full && !views_.empty()) {
-    views_[0].may_contain(std::span<const std::uint64_t>(digests.data(), keys.size()), std::span(&answers, 1));
+    views_[0].may_contain(digests, std::span(&answers, 1));
     for (std::size_t i = 0; i < keys.size() && !whole_keys_; ++i) answers |= std::uint64_t{!knows(keys[i])} << i;
     return answers;
   }

@@ -181,6 +181,9 @@ class FilterBlock {
   FilterMode mode() const noexcept { return mode_; }
   std::uint64_t pieces() const noexcept { return pieces_.size(); }
   const PrefixExtractor& prefix() const noexcept { return prefix_; }
+  // Whether it knows keys, not only their prefixes.
+  bool whole_keys() const noexcept { return whole_keys_; }
+  const AnyHasher& hasher() const noexcept { return hasher_; }  // of its digests
 
   // Full and partitioned.
   bool may_contain(Bytes key) const noexcept { return may_contain(key, digest_of(key)); }
@@ -199,6 +202,8 @@ class FilterBlock {
   // REQUIRES: the filters have the same hasher, prefixes and contents
   PERHAPS_API std::uint64_t digest_of(Bytes key) const noexcept;
   PERHAPS_API bool may_contain(Bytes key, std::uint64_t digest) const noexcept;
+  PERHAPS_API std::uint64_t may_contain(std::span<const Bytes> keys,
+                                        std::span<const std::uint64_t> digests) const noexcept;
   PERHAPS_API bool may_contain(std::uint64_t block, Bytes key, std::uint64_t digest) const noexcept;
   PERHAPS_API void prefetch(Bytes key, std::uint64_t digest) const noexcept;  // nothing, if lazy
 
