@@ -191,18 +191,19 @@ void measure(const std::vector<Subject>& subjects, std::size_t count, int rounds
 
 }  // namespace
 
-void* operator new(std::size_t size) {
+// Not inlined, or gcc sees malloc behind new and free behind delete, and says that they do not match.
+[[gnu::noinline]] void* operator new(std::size_t size) {
   void* const at = std::malloc(size);
   if (at == nullptr) throw std::bad_alloc();
   live_bytes += malloc_usable_size(at);
   peak_bytes = std::max(peak_bytes, live_bytes);
   return at;
 }
-void operator delete(void* at) noexcept {
+[[gnu::noinline]] void operator delete(void* at) noexcept {
   live_bytes -= at == nullptr ? 0 : malloc_usable_size(at);
   std::free(at);
 }
-void operator delete(void* at, std::size_t) noexcept { operator delete(at); }
+[[gnu::noinline]] void operator delete(void* at, std::size_t) noexcept { operator delete(at); }
 
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 15;
