@@ -8,6 +8,7 @@
 #include "perhaps/counting_bloom.h"
 #include "perhaps/cuckoo.h"
 #include "perhaps/fuse.h"
+#include "perhaps/growing.h"
 #include "perhaps/quotient.h"
 #include "perhaps/ribbon.h"
 #include "perhaps/window.h"
@@ -264,7 +265,8 @@ struct MovedFrom : ::testing::Test {
     EXPECT_TRUE(filter.shape().valid());
   }
 };
-using Owners = ::testing::Types<LineBloom, BlockBloom, Bloom, CountingBloom, Cuckoo, Quotient, Window, Fuse, Ribbon>;
+using Owners =
+    ::testing::Types<LineBloom, BlockBloom, Bloom, CountingBloom, Cuckoo, Quotient, Growing, Window, Fuse, Ribbon>;
 TYPED_TEST_SUITE(MovedFrom, Owners);
 
 TYPED_TEST(MovedFrom, AnswersPerhapsToEverything) {

@@ -225,8 +225,8 @@ TEST(Range, MergingEqualsBuilding) {
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, Errc::mismatch);
   }
-  const auto with_none =
-      RangeFilter::merged(whole.view(), RangeFilter::of(std::vector<std::uint64_t>{}, request).view());
+  const auto none = RangeFilter::of(std::vector<std::uint64_t>{}, request);
+  const auto with_none = RangeFilter::merged(whole.view(), none.view());
   ASSERT_TRUE(with_none);
   EXPECT_TRUE(std::ranges::equal(with_none->bytes(), whole.bytes()));
 }
@@ -409,7 +409,8 @@ TEST(Range, InAFile) {
   const std::vector<std::string> texts = {"alpha", "beta", "gamma"};
   std::vector<Bytes> words;
   for (const std::string& text : texts) words.push_back(bytes_of(text));
-  const auto text_bytes = file_bytes(RangeFilter::of(std::span<const Bytes>(words), {.bits_per_key = 30}).view());
+  const auto text_filter = RangeFilter::of(std::span<const Bytes>(words), {.bits_per_key = 30});
+  const auto text_bytes = file_bytes(text_filter.view());
   const auto text_file = File::over(*text_bytes);
   ASSERT_TRUE(text_file);
   const auto any_text = text_file->any();
@@ -452,6 +453,35 @@ TEST(Range, GoldenFiles) {
   };
   expect_golden("range-300.perhaps", RangeFilter::of(numbers, request, 7));
   expect_golden("range-300-text.perhaps", RangeFilter::of(std::span<const Bytes>(words), request, 7));
+}
+
+// A temporary lends neither its view nor its bytes.
+template <class F>
+concept LendsAView = requires(F&& filter) {
+  std::forward<F>(filter).view();
+};
+template <class F>
+concept LendsBytes = requires(F&& filter) {
+  std::forward<F>(filter).bytes();
+};
+static_assert(LendsAView<RangeFilter&> && !LendsAView<RangeFilter>);
+static_assert(LendsBytes<RangeFilter&> && !LendsBytes<RangeFilter>);
+
+// A moved-from filter answers *perhaps* to every range, alone and in batches, and may be assigned to.
+TEST(Range, MovedFromAnswersPerhaps) {
+  auto from = RangeFilter::of(std::vector<std::uint64_t>{1, 1000}, {.bits_per_key = 20});
+  const auto to = std::move(from);
+  EXPECT_TRUE(to.may_contain(1000));
+  const std::vector<Interval> ranges = {{0, 0}, {5, 7}, {UINT64_MAX, UINT64_MAX}, {0, UINT64_MAX}};
+  std::vector<std::uint64_t> answers(1);
+  from.may_contain_any(ranges, answers);  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(answers[0], 0xf);
+  for (const Interval& range : ranges) EXPECT_TRUE(from.may_contain_any(range));
+  EXPECT_TRUE(from.may_contain_any(bytes_of("a"), bytes_of("b")));
+  EXPECT_TRUE(from.bytes().empty());
+  from = RangeFilter(to.view());
+  EXPECT_TRUE(std::ranges::equal(from.bytes(), to.bytes()));
+  EXPECT_FALSE(from.may_contain(500));
 }
 
 }  // namespace

@@ -250,5 +250,12 @@ TYPED_TEST(ScalableOf, MovedFromAnswersPerhaps) {
   EXPECT_EQ(from.insert(std::uint64_t{1'000'000}), Inserted::added);
 }
 
+// The links of a temporary chain would dangle.
+template <class F>
+concept LendsLinks = requires(F&& filter) {
+  std::forward<F>(filter).links();
+};
+static_assert(LendsLinks<ScalableBloom&> && !LendsLinks<ScalableBloom>);
+
 }  // namespace
 }  // namespace perhaps::test

@@ -46,6 +46,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "perhaps/detail/bits.h"
@@ -240,6 +241,12 @@ class RangeView {
   enum class Answer : std::uint8_t { no, perhaps, search };
 
   RangeView() = default;
+  // One key in a universe of one number: every range has it.
+  static RangeView everything() noexcept {
+    RangeView view;
+    view.shape_.keys = 1;
+    return view;
+  }
   std::uint64_t turn_of(std::uint64_t block) const noexcept;
   Answer runs_of(Interval range, Runs& runs) const noexcept;
   std::uint64_t bucket_sample(std::uint64_t index) const noexcept;
@@ -269,7 +276,7 @@ class RangeView {
   const std::byte* lows_ = nullptr;
 };
 
-// Owns its table. Moved from, it may only be assigned to or destroyed.
+// Owns its table. A moved-from filter answers *perhaps* to every range, has no bytes and may be assigned to.
 class RangeFilter {
  public:
   // Of numbers in any order, repeated or not. request.keys is only a lower bound. Throws std::bad_alloc.
@@ -290,13 +297,20 @@ class RangeFilter {
   // code are the same: build filters that will be merged for the same `keys`.
   PERHAPS_API static Result<RangeFilter> merged(const RangeView& a, const RangeView& b);
 
-  RangeFilter(RangeFilter&&) noexcept = default;
-  RangeFilter& operator=(RangeFilter&&) noexcept = default;
+  RangeFilter(RangeFilter&& other) noexcept
+      : memory_(std::move(other.memory_)), view_(std::exchange(other.view_, RangeView::everything())) {}
+  RangeFilter& operator=(RangeFilter&& other) noexcept {
+    memory_ = std::move(other.memory_);
+    view_ = std::exchange(other.view_, RangeView::everything());
+    return *this;
+  }
 
   // Valid as long as this filter is.
-  const RangeView& view() const noexcept { return view_; }
+  const RangeView& view() const& noexcept { return view_; }
+  const RangeView& view() const&& = delete;
   const RangeShape& shape() const noexcept { return view_.shape(); }
-  Bytes bytes() const noexcept { return view_.bytes(); }
+  Bytes bytes() const& noexcept { return view_.bytes(); }
+  Bytes bytes() const&& = delete;
   std::uint64_t byte_size() const noexcept { return view_.byte_size(); }
   double fpr(double range_size) const noexcept { return view_.fpr(range_size); }
   bool may_contain_any(Interval range) const noexcept { return view_.may_contain_any(range); }

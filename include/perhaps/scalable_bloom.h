@@ -328,6 +328,10 @@ class Scalable : public ScalableProbes<typename F::layout, typename F::hasher_ty
   }
   ~Scalable() = default;
 
+  // As ScalableProbes'; the links of a temporary do not compile.
+  std::span<const FlatView<L, H>> links() const& noexcept { return Base::links(); }
+  std::span<const FlatView<L, H>> links() const&& = delete;
+
   // `present`: it looked present in some link, and was not inserted again.
   Inserted insert(digest d) {
     if (this->may_contain(d)) return Inserted::present;  // so also if it was moved from
