@@ -33,17 +33,6 @@ namespace {
 
 constexpr std::string_view kSmallest = "smallest";  // of all families: the ribbon
 
-AnyHasher hasher_of(const BuildArgs& options) {
-  if (const auto secret = options.keyed.read()) {
-    if (!options.seed.empty()) fail("--seed: a keyed hash has a secret and no seed");
-    return *secret;
-  }
-  if (options.seed.empty()) return Hash();
-  const auto seed = parse_u64(options.seed);
-  if (!seed) fail("--seed {}: not a 64-bit number", options.seed);
-  return Hash(*seed);
-}
-
 // Warns if the guard bits wanted are out of reach.
 void warn_if_missed(const BuildArgs& options, const Description& d) {
   if (!options.sizing.by_fpr()) return;
@@ -154,7 +143,7 @@ int run_range(BuildArgs& options, std::chrono::steady_clock::time_point begin) {
   if (options.code_bits != 0 && options.keys.number()) fail("--code-bits: numbers have no code");
   if (options.code_bits == 0) options.code_bits = RangeRequest{}.code_bits;
   if (options.code_bits > 64) fail("--code-bits {}: must be a number from 1 to 64", options.code_bits);
-  const AnyHasher hasher = hasher_of(options);
+  const AnyHasher hasher = hasher_of(options.keyed, options.seed);
   read_stdin_if_none(options.keys);
   check_not_an_input(options.output, options.keys.files);
   Keys keys(options.keys);
@@ -195,7 +184,7 @@ int run(BuildArgs& options, const std::vector<Wish>& wishes) {
          families_text([](const Family& f) { return !f.inserts; }));
   }
   if (options.arity != 0 && !options.about->takes_arity) fail("--arity: a {} filter has none", options.family);
-  const AnyHasher hasher = hasher_of(options);
+  const AnyHasher hasher = hasher_of(options.keyed, options.seed);
   read_stdin_if_none(options.keys);
   check_not_an_input(options.output, options.keys.files);
   Keys keys(options.keys);

@@ -43,17 +43,6 @@ struct Options {
   bool json = false;
 };
 
-AnyHasher hasher_of(const Options& options) {
-  if (const auto secret = options.keyed.read()) {
-    if (!options.seed.empty()) fail("--seed: a keyed hash has a secret and no seed");
-    return *secret;
-  }
-  if (options.seed.empty()) return Hash();
-  const auto seed = parse_u64(options.seed);
-  if (!seed) fail("--seed {}: not a 64-bit number", options.seed);
-  return Hash(*seed);
-}
-
 ExactParts parts_of(const Options& options) {
   ExactParts parts{.field = options.partition};
   if (options.partition == 0) return parts;
@@ -179,7 +168,7 @@ int build(Options& options) {
   check_not_an_input(options.output, options.universe);
   check_stdin_once(options.members, std::count(options.universe.begin(), options.universe.end(), "-"));
   check_key_format(options.keys);
-  std::visit([&](const auto& hasher) { build_with(options, hasher); }, hasher_of(options));
+  std::visit([&](const auto& hasher) { build_with(options, hasher); }, hasher_of(options.keyed, options.seed));
   return kYes;
 }
 
