@@ -78,7 +78,7 @@ std::string command_for(const Options& options, const Sample& sample, const Cand
   if (options.sizing.max_bytes != 0) {
     add({"--max-bytes", fmt::format("{}", options.sizing.max_bytes)});
   } else if (options.sizing.bits_per_key != 0) {
-    add({"--bits-per-key", fmt::format("{}", options.sizing.bits_per_key)});
+    add({"--bits-per-key", plain(options.sizing.bits_per_key)});
   } else {
     add({"--fpr", plain(options.sizing.fpr)});
   }

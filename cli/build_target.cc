@@ -53,25 +53,13 @@ class InMemory : public BuildTarget {
     // A family that removes duplicates has counted its keys itself.
     if (filter_->record().keys < record.keys) record.keys = filter_->record().keys;
     if (filter_->record().capacity != 0) record.capacity = filter_->record().capacity;
-    check_kept(record);
+    check_kept(sizing_, family_, filter_->byte_size(), std::max(record.capacity, record.keys));
     record.about = about_;
     save_filter(*filter_, path_, record);
     return capped(filter_->describe(), record.keys);
   }
 
  private:
-  // Refuses a limit that no filter of the family keeps. With few keys a filter may be some bytes larger.
-  void check_kept(const Record& record) const {
-    const std::uint64_t bytes = filter_->byte_size();
-    if (sizing_.max_bytes != 0 && bytes > sizing_.max_bytes) {
-      fail("--max-bytes {}: these keys need {} bytes, whatever the false-positive rate", sizing_.max_bytes, bytes);
-    }
-    const double per_key = 8 * static_cast<double>(bytes) / static_cast<double>(std::max(record.capacity, record.keys));
-    if (sizing_.bits_per_key != 0 && bytes > 4096 && per_key > 1.05 * sizing_.bits_per_key)
-      fail("--bits-per-key {}: a {} filter takes {:.2f}, whatever the false-positive rate", sizing_.bits_per_key,
-           family_.name, per_key);
-  }
-
   std::unique_ptr<AnyOwner> filter_{};
   std::unique_ptr<AnyBuilder> builder_;
   AnyRequest request_;

@@ -7,19 +7,14 @@
 #include <vector>
 
 #include "any_file.h"
-#include "key_options.h"
+#include "filter_args.h"
 #include "options.h"
 #include "perhaps/any_filter.h"
 
 namespace perhaps::cli {
 
 // The options of `perhaps build`.
-struct BuildArgs {
-  KeyOptions keys;
-  std::string output;
-  std::string family{name_of(Kind::line)};
-  const Family* about = nullptr;
-  Sizing sizing;
+struct BuildArgs : FilterArgs {
   std::uint32_t guard_bits = 0;
   std::uint32_t arity = 0;  // not given
   std::uint64_t memory = 0;
@@ -28,14 +23,10 @@ struct BuildArgs {
   FormatArgs format;
   std::uint64_t shards = 0;
   std::optional<std::uint64_t> only;
-  Keyed keyed;
-  std::uint64_t keys_expected = 0;
   std::uint32_t threads = 1;
   std::string seed;
   bool on_disk = false;
   bool allow_empty = false;
-  std::string note;
-  bool json = false;
 };
 
 // The filter, before it is a file.

@@ -4,9 +4,10 @@
 //    "filter": {"file", "bytes", "sha256"}, "format": "", "set": [..], "keyed": false,
 //    "recipe": "lines", "missing": "fail",
 //    "keys": [{"file", "bytes", "sha256"}, ..],
-//    "absent": {"files": [{"file", "bytes", "sha256"}, ..], "count", "seed"},
+//    "absent": {"files": [{"file", "bytes", "sha256"}, ..], "count", "seed", "range_size"},
 //    "result": {"keys", "false_negatives", .., as verify --json prints them}}
 //
+// Only that of a range filter has a range_size, and the fields of ranges in its result.
 // Names of files are relative to the folder of the certificate, so that a folder with all of them can be handed on.
 #pragma once
 #include <cstdint>
@@ -33,8 +34,9 @@ struct Certificate {
   std::string missing;
   std::vector<Listed> keys;
   std::vector<Listed> absent;  // none: random keys
-  std::uint64_t count = 0;     // of random keys
+  std::uint64_t count = 0;     // of random keys, and of empty ranges
   std::uint64_t seed = 0;
+  std::uint64_t range_size = 0;                             // of a range filter; 0: not one
   std::vector<std::pair<std::string, std::string>> result;  // name and value, as JSON
 
   // Throws Failure.

@@ -141,6 +141,14 @@ inline std::size_t split_records(Bytes& text, std::byte delimiter, Bytes* out, s
   return n;
 }
 
+// The first of these bytes from p on, or `end`.
+inline const std::byte* find(const std::byte* p, const std::byte* end, std::byte wanted) noexcept {
+  const auto* const at = p == end ? nullptr
+                                  : static_cast<const std::byte*>(std::memchr(p, std::to_integer<int>(wanted),
+                                                                              static_cast<std::size_t>(end - p)));
+  return at == nullptr ? end : at;
+}
+
 // Takes a field off the front of `rest`, quotes and all; false if there is none left. `rest` has no bytes of its own
 // after the last one: data() is null then.
 inline bool next_field(Bytes& rest, std::byte delimiter, Bytes& field) noexcept {
@@ -148,14 +156,11 @@ inline bool next_field(Bytes& rest, std::byte delimiter, Bytes& field) noexcept 
   const std::byte* const begin = rest.data();
   const std::byte* const end = begin + rest.size();
   const std::byte* p = begin;
-  bool quoted = false;
-  for (; p != end; ++p) {
-    if (*p == kQuote) {
-      quoted = !quoted;
-    } else if (*p == delimiter && !quoted) {
-      break;
-    }
+  while (p != end && *p == kQuote) {  // again behind the first of a doubled quote
+    p = find(p + 1, end, kQuote);
+    if (p != end) ++p;
   }
+  p = find(p, end, delimiter);
   field = {begin, p};
   rest = p == end ? Bytes() : Bytes(p + 1, end);
   return true;

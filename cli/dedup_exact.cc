@@ -3,7 +3,8 @@
 // A set of the lines, in which a line is not copied but pointed at: in the mapped file, or in a temporary one for pipes
 // and for keys that are a part of a record. A slot has the position of a line and some bits of its digest; equal bits
 // are only a suspicion, which the bytes themselves confirm.
-//   memory: 6 to 8 bytes per slot, at most 0.9 lines per slot, however long they are
+//   memory: 5 bytes per slot for inputs below 4 GiB, up to 8 for larger ones, and at most 0.9 lines per slot, however
+//           long the lines are
 //
 // The first line that a repeated one equals may lie anywhere in the file. To look there at once costs a fault of a page
 // for nearly every repeated line, and all pages that were looked at count as memory. So the suspicions of many lines
@@ -133,6 +134,7 @@ class Lines {
     if (rest.size() < key.size() || std::memcmp(rest.data(), key.data(), key.size()) != 0) return false;
     return rest.size() == key.size() || rest[key.size()] == separator_of(as_);
   }
+  void prefetch(std::uint64_t position) const noexcept { __builtin_prefetch(rest_at(position).data()); }
   // Gives the pages back; their content is in the files.
   void drop() const noexcept {
     spill_.drop();
@@ -181,8 +183,9 @@ class LineSet {
   // Positions are below `positions`.
   LineSet(const Lines& lines, const Hash& hash, std::uint64_t expected, std::uint64_t positions)
       : lines_(lines), hash_(hash), position_bits_(static_cast<unsigned>(std::bit_width(positions))) {
-    // Twelve bits of the digest: a new line meets some fifty slots in a full table, and one in eighty is suspected.
-    width_ = std::clamp((position_bits_ + 12 + 7) / 8, 6u, 8u);
+    // Eight bits of the digest or more: until the table is full a line meets five other slots on average, so that at
+    // most one line in fifty is suspected by mistake.
+    width_ = std::clamp((position_bits_ + 8 + 7) / 8, 5u, 8u);
     resize(std::max<std::uint64_t>(expected * 10 / 9 + 64, 1 << 12));
   }
   std::uint64_t bytes() const noexcept { return table_.size(); }
@@ -190,7 +193,12 @@ class LineSet {
   void prefetch(std::uint64_t digest) const noexcept { __builtin_prefetch(&table_[place(digest) * width_]); }
   // A slot that may hold the line of this digest, or the empty one where it belongs.
   std::size_t find(std::uint64_t digest) const noexcept { return look(place(digest), digest); }
-  std::size_t find_next(std::size_t slot, std::uint64_t digest) const noexcept { return look(after(slot), digest); }
+  // The same, behind the slot of the line at `position`, which find() or find_behind() has met.
+  std::size_t find_behind(std::uint64_t position, std::uint64_t digest) const noexcept {
+    std::size_t slot = find(digest);
+    while (this->position(slot) != position) slot = look(after(slot), digest);
+    return look(after(slot), digest);
+  }
   bool holds(std::size_t slot) const noexcept { return load(slot) != 0; }
   // REQUIRES: holds(slot)
   std::uint64_t position(std::size_t slot) const noexcept {
@@ -264,13 +272,19 @@ class LineSet {
 // Lines in a row, until the suspicions among them are settled.
 class Chunk {
  public:
-  // Of lines in a mapped file; others settle after each batch, whose bytes do not stay.
-  static constexpr unsigned kLineBits = 17;
+  // Of lines in a mapped file; others settle after each batch, whose bytes do not stay. A settled chunk has walked over
+  // all that was read before it, so large ones are faster; its own text is in memory meanwhile, hence kText.
+  static constexpr unsigned kLineBits = 18;
   static constexpr std::size_t kLines = std::size_t{1} << kLineBits;
+  static constexpr std::size_t kText = std::size_t{8} << 20;
 
-  Chunk(Lines& lines, LineSet& set, const Hash& hash) : lines_(lines), set_(set), hash_(hash) {}
+  Chunk(Lines& lines, LineSet& set, const Hash& hash) : lines_(lines), set_(set), hash_(hash) {
+    for (auto* const suspects : {&suspects_, &sorted_}) suspects->reserve(kLines);
+    keys_.reserve(kLines);
+  }
   bool is_full() const noexcept {
-    return keys_.size() + Parser::kColumn > kLines || !lines_.in_place() || !set_.has_room(Parser::kColumn);
+    return keys_.size() + Parser::kColumn > kLines || text_ >= kText || !lines_.in_place() ||
+           !set_.has_room(Parser::kColumn + suspects_.size());
   }
   bool is_empty() const noexcept { return keys_.empty(); }
 
@@ -284,35 +298,35 @@ class Chunk {
     keys_.insert(keys_.end(), batch.keys.begin(), batch.keys.end());
     if (!lines_.in_place()) records_.insert(records_.end(), batch.records.begin(), batch.records.end());
     for (std::size_t i = 0; i < size; ++i) {
-      const std::size_t slot = set_.find(digests_[i]);
-      if (set_.holds(slot)) {
-        suspects_.push_back(set_.position(slot) << kLineBits | (first + i));
-      } else {
-        set_.put(slot, digests_[i], lines_.keep(batch.keys[i]));
-      }
+      text_ += batch.keys[i].size();
+      insert(set_.find(digests_[i]), digests_[i], static_cast<std::uint32_t>(first + i));
     }
   }
   // Writes the lines that are new. The chunk is then empty.
   void settle(DedupWriter& writer, const Source* source) {
-    std::vector<std::uint64_t> seen((keys_.size() + 63) / 64, 0);
-    const auto drop_line = [&](std::uint32_t line) { seen[line / 64] |= std::uint64_t{1} << line % 64; };
-    std::vector<std::uint32_t> innocent;
-    in_order_of_position([&](std::uint64_t position, std::uint32_t line) {
-      if (lines_.equal(position, keys_[line])) {
-        drop_line(line);
-      } else {
-        innocent.push_back(line);
+    seen_.assign((keys_.size() + 63) / 64, 0);
+    // A line whose bits equal those of another line by chance is suspected of equalling the next one with these bits,
+    // or is new. Equal lines go on together, the first of them first, since suspects of one position keep their order.
+    while (!suspects_.empty()) {
+      in_order_of_position([&](std::uint64_t suspect) {
+        const std::uint32_t line = line_of(suspect);
+        if (lines_.equal(position_of(suspect), keys_[line])) {
+          seen_[line / 64] |= std::uint64_t{1} << line % 64;
+        } else {
+          innocent_.push_back(suspect);
+        }
+      });
+      suspects_.clear();
+      for (const std::uint64_t innocent : innocent_) {
+        const std::uint64_t digest = hash_(keys_[line_of(innocent)]).value;
+        insert(set_.find_behind(position_of(innocent), digest), digest, line_of(innocent));
       }
-    });
-    // The few whose digests have equal bits by chance. They may equal each other, so they keep the order of the input.
-    std::ranges::sort(innocent);
-    for (const std::uint32_t line : innocent) {
-      if (!insert(keys_[line])) drop_line(line);
+      innocent_.clear();
     }
-    writer.write({.keys = keys_, .records = lines_.in_place() ? keys_ : records_}, source, seen);
+    writer.write({.keys = keys_, .records = lines_.in_place() ? keys_ : records_}, source, seen_);
     keys_.clear();
     records_.clear();
-    suspects_.clear();
+    text_ = 0;
   }
 
  private:
@@ -320,6 +334,15 @@ class Chunk {
   static std::uint64_t position_of(std::uint64_t suspect) noexcept { return suspect >> kLineBits; }
   static std::uint32_t line_of(std::uint64_t suspect) noexcept {
     return static_cast<std::uint32_t>(suspect & (kLines - 1));
+  }
+
+  // Into the slot, if it is empty; otherwise the line may equal the one that the slot points at.
+  void insert(std::size_t slot, std::uint64_t digest, std::uint32_t line) {
+    if (set_.holds(slot)) {
+      suspects_.push_back(set_.position(slot) << kLineBits | line);
+    } else {
+      set_.put(slot, digest, lines_.keep(keys_[line]));
+    }
   }
 
   // Sorted by the high bits of their positions, which is enough: what they have in common fits the cache.
@@ -339,7 +362,7 @@ class Chunk {
   template <class Use>
   void in_order_of_position(Use use) {
     sort_suspects();
-    std::uint64_t from = suspects_.empty() ? 0 : position_of(suspects_.front());
+    std::uint64_t from = position_of(suspects_.front());
     constexpr std::size_t kAhead = 16;
     for (std::size_t i = 0; i < suspects_.size(); ++i) {
       const std::uint64_t position = position_of(suspects_[i]);
@@ -347,20 +370,12 @@ class Chunk {
         lines_.drop(from, position);
         from = position;
       }
-      if (i + kAhead < suspects_.size()) __builtin_prefetch(keys_[line_of(suspects_[i + kAhead])].data());
-      use(position, line_of(suspects_[i]));
+      if (i + kAhead < suspects_.size()) {
+        lines_.prefetch(position_of(suspects_[i + kAhead]));
+        __builtin_prefetch(keys_[line_of(suspects_[i + kAhead])].data());
+      }
+      use(suspects_[i]);
     }
-  }
-  // False: an equal line is in the set.
-  bool insert(Bytes key) {
-    set_.make_room(1);
-    const std::uint64_t digest = hash_(key).value;
-    std::size_t slot = set_.find(digest);
-    for (; set_.holds(slot); slot = set_.find_next(slot, digest)) {
-      if (lines_.equal(set_.position(slot), key)) return false;
-    }
-    set_.put(slot, digest, lines_.keep(key));
-    return true;
   }
 
   Lines& lines_;
@@ -369,8 +384,11 @@ class Chunk {
   std::array<std::uint64_t, Parser::kColumn> digests_;
   std::vector<Bytes> keys_;
   std::vector<Bytes> records_;  // where a key is not its record
+  std::size_t text_ = 0;        // bytes of the keys
   std::vector<std::uint64_t> suspects_;
   std::vector<std::uint64_t> sorted_;
+  std::vector<std::uint64_t> innocent_;
+  std::vector<std::uint64_t> seen_;
 };
 
 std::uint64_t distinct_in(const DedupArgs& options, Keys& keys, const Hash& hash) {

@@ -76,6 +76,13 @@ class Scan {
   Scan(std::string_view line, const std::vector<std::string>& path, Arena& arena)
       : begin_(line.data()), p_(begin_), end_(begin_ + line.size()), path_(path), arena_(arena) {}
 
+  std::vector<Bytes> elements() {
+    std::vector<Bytes> all;
+    elements_ = &all;
+    blanks();
+    const bool good = value(0, 0, true) && (blanks(), p_ == end_) && target_.starts_with('[');
+    return good ? all : std::vector<Bytes>();
+  }
   Field run() {
     blanks();
     if (p_ == end_) return {};
@@ -119,7 +126,7 @@ class Scan {
         good = depth < kMaxDepth ? object(depth, at, wanted && !ends_here) : wrong("nested too deeply");
         break;
       case '[':
-        good = depth < kMaxDepth ? array(depth, at, wanted && !ends_here) : wrong("nested too deeply");
+        good = depth < kMaxDepth ? array(depth, at, wanted && !ends_here, ends_here) : wrong("nested too deeply");
         break;
       case '"':
         good = string();
@@ -164,7 +171,10 @@ class Scan {
     }
   }
 
-  bool array(int depth, std::size_t at, bool wanted) {
+  // `whole`: the path ends here.
+  bool array(int depth, std::size_t at, bool wanted, bool whole) {
+    const bool listed = whole && elements_ != nullptr;
+    if (listed) elements_->clear();
     std::size_t index = 0;
     std::size_t chosen = 0;
     if (wanted) {
@@ -177,7 +187,9 @@ class Scan {
     if (p_ != end_ && *p_ == ']') return ++p_, true;
     for (;; ++index) {
       blanks();
+      const char* const from = p_;
       if (!value(depth + 1, at + 1, wanted && index == chosen)) return false;
+      if (listed) elements_->push_back(bytes_of({from, static_cast<std::size_t>(p_ - from)}));
       blanks();
       if (p_ == end_) return wrong("the array does not end");
       if (*p_ == ']') return ++p_, true;
@@ -257,6 +269,7 @@ class Scan {
   const std::vector<std::string>& path_;
   Arena& arena_;
   std::string_view target_{};
+  std::vector<Bytes>* elements_ = nullptr;
   const char* why_ = "";
 };
 
@@ -274,6 +287,10 @@ std::vector<std::string> path_of(std::string_view text) {
 
 Field find(Bytes line, const std::vector<std::string>& path, Arena& arena) {
   return Scan({reinterpret_cast<const char*>(line.data()), line.size()}, path, arena).run();
+}
+std::vector<Bytes> elements(Bytes line, const std::vector<std::string>& path) {
+  Arena arena;
+  return Scan({reinterpret_cast<const char*>(line.data()), line.size()}, path, arena).elements();
 }
 
 }  // namespace perhaps::cli::json

@@ -22,5 +22,8 @@ struct Field {
 };
 // A null, like a member that is not there, is missing. Strings with escapes go into the arena.
 Field find(Bytes line, const std::vector<std::string>& path, Arena& arena);
+// The elements of the array that the path leads to, as they are written. None if there is no such array, or if the line
+// has a fault, which find() reports.
+std::vector<Bytes> elements(Bytes line, const std::vector<std::string>& path);
 
 }  // namespace perhaps::cli::json

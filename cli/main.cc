@@ -265,15 +265,17 @@ constexpr Command kCommands[] = {
      "reads as the memory allows; beside it, the same number of bits per key on every level.",
      kAllocate, &allocate_command, kJsonAllocate},
     {"push", "put a filter file into a Redis server",
-     "Streams a filter into a key, with LOADCHUNK: of format redisbloom-bf or redisbloom-cf, or a line filter of ours, "
-     "which becomes one of LAYOUT LINE (its keys must be bytes, not numbers: --keys-as u64 is hashed otherwise). The "
-     "key appears, or is replaced, only when the filter is whole. A file of shards (build --shards) becomes the keys "
-     "NAME:{0}, NAME:{1} and so on, spread over the nodes of a cluster, and NAME:shards says how many there are.",
+     "Streams a filter into a key, with LOADCHUNK: of format redisbloom-bf or redisbloom-cf, or a line or growing "
+     "filter of ours, which becomes one of LAYOUT LINE or GROWING (its keys must be bytes, not numbers: --keys-as "
+     "u64 is hashed otherwise). The key appears, or is replaced, only when the filter is whole. A file of shards "
+     "(build --shards) becomes the keys NAME:{0}, NAME:{1} and so on, spread over the nodes of a cluster, and "
+     "NAME:shards says how many there are.",
      kPush, &push_command, kJsonPush},
     {"pull", "get a filter out of a Redis server",
-     "Streams the filter of a key into a file, with SCANDUMP: of format redisbloom-bf or redisbloom-cf, or a line "
-     "filter of ours if it is of LAYOUT LINE and has not grown. If NAME:shards is there, all shards of NAME are one "
-     "file. The file appears only when it is whole. Keys that are added meanwhile may or may not be in it.",
+     "Streams the filter of a key into a file, with SCANDUMP: of format redisbloom-bf or redisbloom-cf, or a filter "
+     "of ours: growing if it is of LAYOUT GROWING, line if it is of LAYOUT LINE and has not grown. If NAME:shards is "
+     "there, all shards of NAME are one file. The file appears only when it is whole. Keys that are added meanwhile "
+     "may or may not be in it.",
      kPull, &pull_command, kJsonPull},
     {"bench", "measure the families on this machine",
      "A quick look: the time to build a filter of each family and to look up absent keys, with the spread of the "

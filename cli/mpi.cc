@@ -6,7 +6,8 @@
 //   fuse, ribbon   need all keys of a filter in one place: digests go to the rank of their shard (file/shards.h), each
 //                  rank builds one shard, and rank 0 writes the file of shards
 //
-// A rank that fails ends all of them (MPI_Abort). The file is written under no name, so that nothing is left behind.
+// Before anything is read the ranks agree that all of them can: what is wrong with an argument is said once. A rank
+// that fails later ends all of them (MPI_Abort). The file has no name until it is whole: nothing is left behind.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -22,6 +23,7 @@
 
 #include "command.h"
 #include "distinct.h"
+#include "filter_args.h"
 #include "filter_file.h"
 #include "json.h"
 #include "keys.h"
@@ -37,17 +39,7 @@ namespace perhaps::cli {
 namespace mpi {
 namespace {
 
-struct Options {
-  KeyOptions keys;
-  std::string output;
-  std::string family{name_of(Kind::line)};
-  const Family* about = nullptr;
-  Sizing sizing;
-  std::uint64_t keys_expected = 0;
-  Keyed keyed;
-  std::string note;
-  bool json = false;
-};
+using Options = FilterArgs;
 
 struct World {
   int rank = 0;
@@ -65,6 +57,12 @@ struct World {
     int whole = value;
     MPI_Allreduce(MPI_IN_PLACE, &whole, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
     return whole != 0;
+  }
+  // The lowest rank that says so, or the number of ranks.
+  int lowest(bool value) const {
+    int lowest = value ? rank : ranks;
+    MPI_Allreduce(MPI_IN_PLACE, &lowest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return lowest;
   }
   // The word of rank 0.
   bool agreed(bool value) const {
@@ -126,9 +124,37 @@ struct Outcome {
   std::uint64_t shards = 0;
 };
 
-// Before a file is replaced. All ranks have the same number, so all of them fail.
-void check_some(std::uint64_t keys, const KeyOptions& options) {
-  if (keys == 0) fail("no keys came from {}: nothing was written", fmt::join(options.files, ", "));
+// All ranks agree whether they can go on. Of those that cannot only the lowest says why: usually all have the same
+// reason. The others end without a word.
+struct Silent {};
+bool agreed = false;
+bool refused = false;  // by some rank
+
+void agree(bool failed) {
+  const World world;
+  const int first = world.lowest(failed);
+  agreed = true;
+  refused = first != world.ranks;
+  if (refused && first != world.rank) throw Silent();
+}
+
+// What fails on all ranks, since they have the same numbers.
+template <class Check>
+void check_together(const World& world, Check check) {
+  try {
+    check();
+  } catch (const Failure&) {
+    refused = true;
+    if (!world.first()) throw Silent();
+    throw;
+  }
+}
+
+// Before a file is replaced.
+void check_some(const World& world, std::uint64_t keys, const KeyOptions& options) {
+  check_together(world, [&] {
+    if (keys == 0) fail("no keys came from {}: nothing was written", fmt::join(options.files, ", "));
+  });
 }
 
 // Joins the tables of all ranks in that of rank 0: 64 bits at a time, and the bytes that are left.
@@ -163,7 +189,7 @@ Outcome build_bits(const Options& options, const World& world, Part& part, const
       keys += batch.keys.size();
     });
     keys = world.sum(keys);
-    check_some(keys, options.keys);
+    check_some(world, keys, options.keys);
     reduce(bytes, world);
     // As `perhaps build` does for repeated keys.
     if (!again && options.keys_expected == 0) {
@@ -277,8 +303,10 @@ void receive(int from, ShardsWriter& out) {
 Outcome build_shards(const Options& options, const World& world, Part& part, const AnyHasher& hasher) {
   const auto ranks = static_cast<std::uint64_t>(world.ranks);
   const std::uint64_t least = ranks * smallest_bytes(options.about->kind);
-  if (options.sizing.max_bytes != 0 && options.sizing.max_bytes < least)
-    fail("--max-bytes {}: {} shards have at least {} bytes", options.sizing.max_bytes, ranks, least);
+  check_together(world, [&] {
+    if (options.sizing.max_bytes != 0 && options.sizing.max_bytes < least)
+      fail("--max-bytes {}: {} shards have at least {} bytes", options.sizing.max_bytes, ranks, least);
+  });
   AnyRequest request = options.sizing.any_request(0);
   request.max_bytes /= ranks;
   const auto builder = take(make_builder(options.about->kind, request, hasher));
@@ -296,13 +324,17 @@ Outcome build_shards(const Options& options, const World& world, Part& part, con
     exchange.finish();
   }
   keys = world.sum(keys);
-  check_some(keys, options.keys);
-  const auto filter = take(builder->finish());
-  const std::uint64_t bytes = world.sum(filter->byte_size());
-  if (options.sizing.max_bytes != 0 && bytes > options.sizing.max_bytes)
-    fail("--max-bytes {}: these keys need {} bytes", options.sizing.max_bytes, bytes);
+  check_some(world, keys, options.keys);
+  auto built = builder->finish();
+  agree(!built);
+  if (!built && built.error().code == Errc::full && options.sizing.max_bytes != 0)
+    fail("--max-bytes {}: shard {} of {}: {}", options.sizing.max_bytes, world.rank, ranks, built.error().detail);
+  const auto filter = take(std::move(built));
   Record record{.keys = 0, .capacity = 0, .about = about_new(options.keys, options.note)};
   record.keys = record.capacity = filter->describe().keys.value_or(0);
+  const std::uint64_t bytes = world.sum(filter->byte_size());
+  const std::uint64_t distinct = world.sum(record.keys);
+  check_together(world, [&] { check_kept(options.sizing, *options.about, bytes, distinct); });
   const Saved saved(*filter, record);
   Outcome result{.keys = keys, .shards = ranks};
   if (!world.first()) {
@@ -352,6 +384,7 @@ int run(Options& options) {
     fail("--keyed: a file of shards is hashed without a secret; {} filters can be keyed",
          families_text([](const Family& f) { return f.sets_bits; }));
   Part part(options.keys, world);
+  agree(false);
   const Outcome result = build(options, world, part, hasher);
   if (!world.first()) return kYes;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
@@ -415,6 +448,19 @@ int run_build(int argc, char** argv) {
   return run_command(kCommands[0], argc - (named ? 1 : 0), argv + (named ? 1 : 0));
 }
 
+int run_rank(int argc, char** argv) {
+  try {
+    try {
+      return run_build(argc, argv);
+    } catch (const Failure&) {
+      if (!agreed) agree(true);
+      throw;
+    }
+  } catch (const Silent&) {
+    return kError;
+  }
+}
+
 }  // namespace
 }  // namespace mpi
 
@@ -429,9 +475,12 @@ int main(int argc, char** argv) {
   if (last == "--help" || last == "--describe")  // needs no other rank
     return perhaps::cli::run_program(perhaps::cli::mpi::run_build, argc, argv);
   MPI_Init(&argc, &argv);
-  const int code = perhaps::cli::run_program(perhaps::cli::mpi::run_build, argc, argv);
-  // The other ranks wait for this one.
-  if (code != 0) MPI_Abort(MPI_COMM_WORLD, code);
+  const int code = perhaps::cli::run_program(perhaps::cli::mpi::run_rank, argc, argv);
+  if (perhaps::cli::mpi::refused) {
+    MPI_Barrier(MPI_COMM_WORLD);  // mpirun ends the others as soon as one has ended, and one of them says why
+  } else if (code != 0) {
+    MPI_Abort(MPI_COMM_WORLD, code);  // the other ranks wait for this one
+  }
   MPI_Finalize();
   return code;
 }

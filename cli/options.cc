@@ -239,6 +239,17 @@ void declare_keyed(CLI::App& app, Keyed& keyed) {
       ->type_name("FILE");
 }
 
+AnyHasher hasher_of(const Keyed& keyed, const std::string& seed) {
+  if (const auto secret = keyed.read()) {
+    if (!seed.empty()) fail("--seed: a keyed hash has a secret and no seed");
+    return *secret;
+  }
+  if (seed.empty()) return Hash();
+  const auto number = parse_u64(seed);
+  if (!number) fail("--seed {}: not a 64-bit number", seed);
+  return Hash(*number);
+}
+
 void declare_sizing(CLI::App& app, Sizing& sizing) {
   auto* fpr = add_rate(app, sizing.fpr, "The false-positive rate wanted; default: 0.01");
   auto* bits = add_bits_per_key(app, sizing.bits_per_key, "Spend this much instead");
@@ -277,6 +288,15 @@ void check_room(const Sizing& sizing, Kind family) {
   const std::uint64_t least = smallest_bytes(family);
   if (sizing.max_bytes != 0 && sizing.max_bytes < least)
     fail("--max-bytes {}: a {} filter has at least {} bytes", sizing.max_bytes, name_of(family), least);
+}
+
+void check_kept(const Sizing& sizing, const Family& family, std::uint64_t bytes, std::uint64_t keys) {
+  if (sizing.max_bytes != 0 && bytes > sizing.max_bytes)
+    fail("--max-bytes {}: these keys need {} bytes, whatever the false-positive rate", sizing.max_bytes, bytes);
+  const double per_key = 8 * static_cast<double>(bytes) / static_cast<double>(keys);
+  if (sizing.bits_per_key != 0 && bytes > 4096 && per_key > 1.05 * sizing.bits_per_key)
+    fail("--bits-per-key {}: a {} filter takes {:.2f}, whatever the false-positive rate", plain(sizing.bits_per_key),
+         family.name, per_key);
 }
 
 }  // namespace perhaps::cli

@@ -83,6 +83,9 @@ void declare_sizing(CLI::App& app, Sizing& sizing);
 // Throws Failure if --max-bytes has no room for the smallest filter of the family.
 void check_room(const Sizing& sizing, Kind family);
 std::uint64_t smallest_bytes(Kind family);
+// Throws Failure if a filter of so many keys has more bytes than was asked for, as no rate makes it smaller. Few keys
+// may need some bytes more than their share.
+void check_kept(const Sizing& sizing, const Family& family, std::uint64_t bytes, std::uint64_t keys);
 // The names of families(), those that `chosen` takes.
 std::vector<std::string> family_names(bool (*chosen)(const Family&) = [](const Family&) { return true; });
 // "line, block and classic": those that `chosen` takes, for messages.

@@ -26,7 +26,9 @@ std::string scaled(double n, const char* unit) {
   std::size_t i = 0;
   while (std::abs(n) >= 999.5 && i + 1 < std::size(kPrefix)) n /= 1000, ++i;
   const int digits = i == 0 || n >= 99.95 ? 0 : n >= 9.995 ? 1 : 2;
-  return fmt::format("{:.{}f} {}{}", n, digits, kPrefix[i], unit);
+  std::string text = fmt::format("{:.{}f} {}{}", n, digits, kPrefix[i], unit);
+  if (text.back() == ' ') text.pop_back();  // 29, of no unit
+  return text;
 }
 
 // 1.23, 12.3, 12,300: three significant digits, and no exponent.  REQUIRES: 0.001 <= n < 1e19

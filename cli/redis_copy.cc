@@ -1,14 +1,15 @@
 // perhaps push, perhaps pull: filters between files and a Redis server.
 //
 // A filter travels as RedisBloom's own stream: the header and pieces of at most 16 MiB, so that neither side holds the
-// filter twice and no reply is too large. A line container travels as the one link of a LAYOUT LINE filter, whose
-// table has the same bytes.
+// filter twice and no reply is too large. A line container travels as the one link of a LAYOUT LINE filter, a growing
+// one as a LAYOUT GROWING filter: their tables have the same bytes.
 //
 // A key is filled under a temporary name in the same slot, which expires by itself, and is renamed when it is whole.
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -26,8 +27,11 @@
 #include "perhaps/file/container.h"
 #include "perhaps/file/shards.h"
 #include "perhaps/file/writer.h"
+#include "perhaps/growing.h"
+#include "perhaps/line_bloom.h"
 #include "print.h"
 #include "progress.h"
+#include "recipe.h"
 #include "redis_filter.h"
 
 namespace perhaps::cli {
@@ -109,6 +113,40 @@ struct LineHeader {
   }
 };
 
+// The header of a LAYOUT GROWING filter, as SCANDUMP gives it.
+//   0 "perhapsG" | 8 first u64 | 16 step u64 | 24 rate f64
+struct GrowingHeader {
+  static constexpr std::size_t kBytes = 32;
+  static constexpr std::string_view kMagic = "perhapsG";
+
+  GrowingShape shape;
+
+  // A server keeps the rate as a floating-point number, and makes the shape of it.
+  static std::uint64_t rate_of(double rate) { return GrowingShape::for_keys({.fpr = rate}).rate; }
+  std::vector<std::byte> bytes(const std::string& name) const {
+    const double rate = std::ldexp(static_cast<double>(shape.rate), -63);
+    if (!(rate >= kLeastFpr && rate < 1) || rate_of(rate) != shape.rate)
+      fail("{}: keeps a false-positive rate of {}, which a server cannot be told to the last digit: build it by --fpr",
+           name, percent(rate));
+    std::vector<std::byte> out(kBytes);
+    std::memcpy(out.data(), kMagic.data(), kMagic.size());
+    store_little_endian(out.data() + 8, std::uint64_t{shape.first});
+    store_little_endian(out.data() + 16, std::uint64_t{shape.step});
+    store_little_endian(out.data() + 24, std::bit_cast<std::uint64_t>(rate));
+    return out;
+  }
+
+  static GrowingHeader from(Bytes header, const std::string& key) {
+    if (header.size() == kBytes && std::memcmp(header.data(), kMagic.data(), kMagic.size()) == 0) {
+      const auto number = [&](std::size_t at) { return load_little_endian<std::uint64_t>(header.data() + at); };
+      const double rate = std::bit_cast<double>(number(24));
+      if (rate >= kLeastFpr && rate < 1)
+        return {take(GrowingShape::from(std::array{number(8), number(16), rate_of(rate)}))};
+    }
+    fail("{}: not the header of a growing filter", key);
+  }
+};
+
 // The temporary name of a key: in the same slot, and of this push alone. Only a key with a stray brace needs a search.
 std::string part_of(const std::string& key) {
   const bool tagged = key.find('}') != key.npos;
@@ -133,8 +171,8 @@ class Pieces {
     format = opened.format;
     if (format != "redisbloom-bf" && format != "redisbloom-cf") {
       fail(
-          "{}: {}: Redis takes redisbloom-bf, redisbloom-cf and line filters of our own; `perhaps build --format "
-          "redisbloom-bf` makes one of keys",
+          "{}: {}: Redis takes redisbloom-bf, redisbloom-cf and line and growing filters of our own; `perhaps build "
+          "--format redisbloom-bf` makes one of keys",
           name, format);
     }
     if (bytes.empty()) fail("{}: holds no items: nothing to push", name);
@@ -175,17 +213,29 @@ class Pieces {
     auto opened = File::over(bytes, {}, name);
     if (!opened && opened.error().code == Errc::bad_key) fail("{}: keyed, and a server hashes without a secret", name);
     const File file = take(std::move(opened));
-    if (file.header().kind != Kind::line)
-      fail("{}: a {} filter: a server has line filters only (LAYOUT LINE)", name, name_of(file.header().kind));
-    const auto view = file.as<LineBloomView>();
-    if (!view || !(view->hasher() == Hash())) {
-      fail("{}: hashed with {}{}, and a server hashes with {} and the default seed", name,
-           name_of(file.header().scheme), view ? fmt::format(" and seed {}", view->hasher().seed()) : "", Hash::name);
+    const Kind kind = file.header().kind;
+    if (kind != Kind::line && kind != Kind::growing)
+      fail("{}: a {} filter: of ours, a server has line and growing filters (LAYOUT LINE, LAYOUT GROWING)", name,
+           name_of(kind));
+    const auto recipe = recipe_of(file.header().record, name);
+    if (recipe && recipe->as == KeysAs::u64)
+      fail("{}: its keys are numbers (--keys-as u64), and a server hashes text", name);
+    // The shape, if it is hashed as a server hashes.
+    const auto shape_of = [&](const auto& view) {
+      if (!view || !(view->hasher() == Hash())) {
+        fail("{}: hashed with {}{}, and a server hashes with {} and the default seed", name,
+             name_of(file.header().scheme), view ? fmt::format(" and seed {}", view->hasher().seed()) : "", Hash::name);
+      }
+      return view->shape();
+    };
+    if (kind == Kind::line) {
+      Record record = file.header().record;
+      if (record.capacity == 0) record.capacity = std::max<std::uint64_t>(1, record.keys);
+      stream_ = LineHeader{shape_of(file.as<LineBloomView>()), record}.bytes();
+    } else {
+      stream_ = GrowingHeader{shape_of(file.as<GrowingView>())}.bytes(name);
     }
-    Record record = file.header().record;
-    if (record.capacity == 0) record.capacity = std::max<std::uint64_t>(1, record.keys);
-    stream_ = LineHeader{view->shape(), record}.bytes();
-    format = "line";
+    format = name_of(kind);
     command = "BF.LOADCHUNK";
     all.push_back({1, stream_});
     const Bytes table = file.header().sections[0].bytes;
@@ -303,25 +353,56 @@ void scan_dump(Redis& redis, std::string_view command, const std::string& key, P
   }
 }
 
-std::uint64_t pull_line(Redis& redis, const std::string& key, const std::string& path, Progress& progress) {
+[[noreturn]] void fail_changed(const std::string& key) { fail("{}: changed while it was read", key); }
+
+// A filter of ours: a header, which `begin` makes into a new file of that layout, and its table. `end` looks at the
+// table and returns what is recorded about it.
+template <class Begin, class End>
+std::uint64_t pull_own(Redis& redis, const std::string& key, Progress& progress, Begin begin, End end) {
   std::optional<NewContainer> file;
-  Record record;
   std::uint64_t filled = 0;
   scan_dump(redis, "BF.SCANDUMP", key, progress, [&](std::uint64_t iterator, Bytes bytes) {
     if (iterator == 1) {
-      const LineHeader header = LineHeader::from(bytes, key);
-      record = header.record;
-      file = take(NewContainer::create(path, Header::of<LineLayout>(header.shape, Hash()), header.shape.bytes()));
+      file = begin(bytes);
       return;
     }
-    if (!file || bytes.size() > file->section().size() - filled) fail("{}: changed while it was read", key);
+    if (!file || bytes.size() > file->section().size() - filled) fail_changed(key);
     std::memcpy(file->section().data() + filled, bytes.data(), bytes.size());
     filled += bytes.size();
   });
-  if (!file || filled != file->section().size()) fail("{}: changed while it was read", key);
+  if (!file || filled != file->section().size()) fail_changed(key);
+  const Record record = end(Bytes(file->section()));
   const Saving saving;
   take(file->commit(record));
   return filled;
+}
+
+std::uint64_t pull_line(Redis& redis, const std::string& key, const std::string& path, Progress& progress) {
+  LineHeader header;
+  return pull_own(
+      redis, key, progress,
+      [&](Bytes bytes) {
+        header = LineHeader::from(bytes, key);
+        return take(NewContainer::create(path, Header::of<LineLayout>(header.shape, Hash()), header.shape.bytes()));
+      },
+      [&](Bytes) { return header.record; });
+}
+
+// An item that is added meanwhile may move others, from a piece still to come into one that was read. It also counts.
+std::uint64_t pull_growing(Redis& redis, const std::string& key, const std::string& path, Progress& progress) {
+  GrowingHeader header;
+  return pull_own(
+      redis, key, progress,
+      [&](Bytes bytes) {
+        header = GrowingHeader::from(bytes, key);
+        return take(NewContainer::create(path, Header::of<GrowingLayout>(header.shape, Hash()), header.shape.bytes()));
+      },
+      [&](Bytes table) -> Record {
+        const std::uint64_t keys = GrowingLayout::keys(header.shape, table.data());
+        const RedisReply now = redis.call({"BF.CARD", key}, true);
+        if (now.failed() || static_cast<std::uint64_t>(now.number) != keys) fail_changed(key);
+        return {.keys = keys, .capacity = keys};
+      });
 }
 
 // The formats of RedisBloom's types.
@@ -354,7 +435,7 @@ void pull_stream(Redis& redis, std::string_view format, const std::string& key, 
   });
   const RedisReply now = redis.call({command, key, "0"}, true);
   const bool same = now.items.size() == 2 && lasting(format, now.items[1].text) == lasting(format, header);
-  if (!same) fail("{}: changed while it was read", key);
+  if (!same) fail_changed(key);
 }
 
 struct Pulled {
@@ -386,6 +467,7 @@ Pulled pull_to(Redis& redis, const std::string& path) {
   const std::string_view format = format_of(type);
   Progress progress("pulling", 0);
   if (type == "perhapsLB") return {"line", pull_line(redis, key, path, progress)};
+  if (type == "perhapsGF") return {"growing", pull_growing(redis, key, path, progress)};
   if (!format.empty()) {
     FileWriter out = take(FileWriter::create(path));
     pull_stream(redis, format, key, out, progress);
@@ -424,7 +506,8 @@ LocalCopy::LocalCopy(const std::string& name, const RedisAccess& access) : name_
 
 Command::Run push_command(CLI::App& app) {
   auto options = std::make_shared<PushOptions>();
-  app.add_option("file", options->file, "A filter of format redisbloom-bf or redisbloom-cf, a line filter, or shards")
+  app.add_option("file", options->file,
+                 "A filter of format redisbloom-bf or redisbloom-cf, a line or growing filter, or shards")
       ->type_name("FILE")
       ->required();
   app.add_option("url", options->url,

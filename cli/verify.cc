@@ -30,7 +30,7 @@ struct Options {
   ExactLists exact;
   std::uint64_t absent_count = 1'000'000;
   std::uint64_t absent_seed = 1;
-  std::uint64_t range_size = 100;
+  std::uint64_t range_size = 0;  // not given
   OpenArgs open;
   FormatArgs format;
   RedisAccess access;
@@ -162,6 +162,8 @@ Outcome measure(Options& options) {
   const AnyFile file(copy.path(), options.open, options.format);
   if (file.own && file.own->header().kind == Kind::exact)
     fail("{}: is an exact set: --members and --universe prove that it has no error", options.filter);
+  if (options.range_size != 0 && !(file.own && file.own->header().kind == Kind::range))
+    fail("--range-size: {} does not answer ranges (build --filter range)", options.filter);
   options.keys.adopt(recipe_of(file.record(), options.filter), options.filter);
   check_key_format(options.keys);
   Keys keys(options.keys);
@@ -178,6 +180,7 @@ Outcome measure(Options& options) {
   if (file.own && file.own->header().kind == Kind::range) {
     const RangeView filter = take(range_in(*file.own));
     check_coding(filter, options.keys, options.filter);
+    if (options.range_size == 0) options.range_size = RangeRequest{}.range_size;
     if (!keys.all_mapped()) fail("{}: the keys of a range filter are read twice: name plain files", keys.names());
     RangeKeys numbers(options.keys);
     numbers.read(keys, "keys");
@@ -252,8 +255,9 @@ void complete(Certificate& certificate, const Options& options, const Outcome& o
   certificate.keyed = !options.open.keyed.path.empty();
   certificate.recipe = options.keys.text();
   certificate.missing = kMissing[static_cast<std::size_t>(options.keys.missing)];
-  certificate.count = options.absent.files.empty() ? options.absent_count : 0;
+  certificate.count = options.absent.files.empty() || outcome.bound ? options.absent_count : 0;
   certificate.seed = options.absent_seed;
+  certificate.range_size = outcome.bound ? options.range_size : 0;
   certificate.result = outcome.fields();
 }
 
@@ -278,6 +282,7 @@ int check(Options& options) {
   options.keys.missing = static_cast<Missing>(missing - kMissing.begin());
   options.absent_count = recorded.count;
   options.absent_seed = recorded.seed;
+  if (recorded.range_size != 0) options.range_size = recorded.range_size;
   Certificate found = certificate_of(options);
   complete(found, options, measure(options));
 
@@ -385,9 +390,8 @@ Command::Run verify_command(CLI::App& app) {
       ->excludes(files);
   add_count(app, "--absent-seed", options->absent_seed, "S", "Where the random keys begin; default: 1", 0)
       ->excludes(files);
-  auto* const range_size =
-      add_count(app, "--range-size", options->range_size, "L",
-                "Of a range filter: also query empty ranges of L numbers (or codes of text); default: 100");
+  add_count(app, "--range-size", options->range_size, "L",
+            "Of a range filter: also query empty ranges of L numbers (or codes of text); default: 100");
   declare_json(app, options->json);
   declare_open(app, options->open);
   declare_format(app, options->format);
@@ -397,7 +401,6 @@ Command::Run verify_command(CLI::App& app) {
   app.add_option("--certificate", options->certificate,
                  "Write what was proved: checksums of the files, counts, seed, the rate and its interval, as JSON")
       ->type_name("FILE");
-  range_size->excludes(app.get_option("--certificate"));  // which has no place for it
   auto* check = app.add_option("--check", options->check,
                                "Prove it again as this certificate says, and compare. Files that are named here stand "
                                "for its own")

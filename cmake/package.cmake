@@ -64,12 +64,17 @@ if(TARGET perhaps-redis)
   install(CODE "file(WRITE \"\$ENV{DESTDIR}${conf}/perhaps-redis.conf\" \"${line}\\n\")")
 endif()
 
-# Programs that link a storage engine are commands of the tool, which finds them there.
+# Programs that link a storage engine are commands of the tool, which finds them there. mpirun looks for perhaps-mpi in
+# PATH.
 set(described "")
 set(descriptions "")
 foreach(program IN ITEMS perhaps-sst perhaps-bench-lsm perhaps-mpi)
   if(TARGET ${program})
-    install(TARGETS ${program} DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/perhaps)
+    if(program STREQUAL perhaps-mpi)
+      install(TARGETS ${program})
+    else()
+      install(TARGETS ${program} DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/perhaps)
+    endif()
     list(APPEND described --with ${share}/${program}.txt)
     list(APPEND descriptions ${share}/${program}.txt)
     add_custom_command(OUTPUT ${share}/${program}.txt COMMAND ${program} --describe > ${share}/${program}.txt

@@ -2,12 +2,12 @@
 #include "perhaps/quotient.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <string>
 
 #include "kernel/instruction_set.h"
 #include "kernel/quotient.h"
+#include "perhaps/detail/rate_text.h"
 
 namespace perhaps {
 namespace {
@@ -82,12 +82,6 @@ Error piled_up() { return Error{Errc::full, "quotient: equal fingerprints pile u
 // Why a writer did not take what was read from a table; with a sound table that does not happen.
 Error not_written(const QuotientShape& shape, const std::byte* table) {
   return QuotientLayout::verify(shape, {table, static_cast<std::size_t>(shape.bytes())}) ? piled_up() : contradiction();
-}
-
-std::string decimal(double x) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g", x);
-  return text;
 }
 
 // A stream of fingerprints in pieces.
@@ -246,7 +240,7 @@ Result<void> QuotientLayout::resize(const Shape& from, const std::byte* table, c
                  shape.fingerprints() > from.fingerprints()
                      ? "quotient: the larger table needs more bits of each key than are stored; with the same bits it "
                        "has an FPR of " +
-                           decimal(from.fpr(static_cast<double>(shape.capacity()))) + " at " +
+                           detail::rate_text(from.fpr(static_cast<double>(shape.capacity()))) + " at " +
                            std::to_string(shape.capacity()) + " keys"
                      : "quotient: buckets * 2^(remainder + guard bits) can change by powers of two only, not from " +
                            std::to_string(from.fingerprints()) + " to " + std::to_string(shape.fingerprints())};

@@ -1,11 +1,10 @@
 // A request at run time as the request of a typed family, or why the family cannot honour it. Private to src/any.
 #pragma once
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <string>
 
 #include "any/family.h"
+#include "perhaps/detail/rate_text.h"
 
 namespace perhaps {
 
@@ -22,7 +21,8 @@ inline Result<void> check_rate(Kind kind, const AnyRequest& request) {
   if (decides && !(request.fpr > 0 && request.fpr < 1))
     return cannot_honour(kind, "fpr", "a rate lies between 0 and 1", Errc::bad_parameter);
   if (decides && request.fpr < kLeastFpr)
-    return cannot_honour(kind, "fpr", "no rate below 1e-12 can be promised", Errc::bad_parameter);
+    return cannot_honour(kind, "fpr", "no rate below " + detail::rate_text(kLeastFpr) + " can be promised",
+                         Errc::bad_parameter);
   if (!(request.bits_per_key >= 0))
     return cannot_honour(kind, "bits_per_key", "must not be negative", Errc::bad_parameter);
   return {};
@@ -56,10 +56,9 @@ Result<RequestOf<typename L::Shape>> request_for(const AnyRequest& from) {
     auto sized = to;
     sized.keys = std::max<std::uint64_t>(from.keys, 1);
     if (const double met = L::Shape::for_keys(sized).fpr(keys); met > from.fpr * (1 + kRateSlack)) {
-      std::array<char, 160> text;
-      std::snprintf(text.data(), text.size(), "%g is out of reach for %llu keys: at best %.3g", from.fpr,
-                    static_cast<unsigned long long>(sized.keys), met);
-      return cannot_honour(L::kind, "fpr", text.data());
+      return cannot_honour(L::kind, "fpr",
+                           detail::rate_text(from.fpr) + " is out of reach for " + std::to_string(sized.keys) +
+                               " keys: at best " + detail::rate_text(met));
     }
   }
   return to;

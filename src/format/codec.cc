@@ -9,6 +9,7 @@
 
 #include "hash/fnv.h"
 #include "hash/xxh64.h"
+#include "perhaps/detail/rate_text.h"
 
 namespace perhaps::format {
 namespace {
@@ -158,11 +159,6 @@ bool ends_with(std::string_view text, std::string_view end) noexcept {
   });
 }
 
-std::string percent_text(double rate) {
-  if (rate > 1e-18 && rate < 1e-4) return "1 in " + std::to_string(std::llround(1 / rate));
-  std::array<char, 32> text;
-  const int size = std::snprintf(text.data(), text.size(), "%.3g %%", rate * 100);
-  return {text.data(), static_cast<std::size_t>(size)};
-}
+std::string percent_text(double rate) { return detail::rate_text(rate); }
 
 }  // namespace perhaps::format

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <string>
 
+#include "perhaps/detail/rate_text.h"
 #include "perhaps/quotient.h"
 #include "sizing/shape_error.h"
 
@@ -109,10 +109,9 @@ Result<QuotientShape> QuotientShape::grown_for(std::uint64_t keys) const {
   QuotientShape shape = *this;
   while (shape.capacity() < keys) {
     if (shape.remainder_bits == 1) {
-      char left[32];
-      std::snprintf(left, sizeof left, "%.3g", fpr(static_cast<double>(keys)));
       return Error{Errc::mismatch, "quotient: no remainder bits left to grow for " + std::to_string(keys) +
-                                       " keys; their FPR would be " + left};
+                                       " keys; their FPR would be " +
+                                       detail::rate_text(fpr(static_cast<double>(keys)))};
     }
     shape.buckets *= 2;
     --shape.remainder_bits;

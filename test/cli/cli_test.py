@@ -470,7 +470,7 @@ class Refusals(Case):
                          says=["needs", "this machine has"])
             # Half of all 64-bit digests would be in it.
             self.refused("build", "-o", "x", "--filter", family, "--keys-expected", "9e18", "keys.txt",
-                         says=[family + ": fpr: 0.01 is out of reach for 9000000000000000000 keys"])
+                         says=[family + ": fpr: 1 % is out of reach for 9000000000000000000 keys"])
         self.refused("build", "-o", "x", "--max-bytes", "1000T", "keys.txt", says="this machine has")
         self.refused("bench", "--keys", "1e15", says="this machine has")
 
@@ -774,9 +774,9 @@ class Families(Case):
                          says="--fpr 1e-15: out of reach; the lowest rate is 1 in 1 trillion")
         for family in ["fuse", "ribbon"]:
             self.refused("build", "-o", "f", "--filter", family, "--fpr", "1e-11", "keys",
-                         says=family + ": fpr: 1e-11 is out of reach")
+                         says=family + ": fpr: 1 in 100000000000 is out of reach")
         guarded = ["build", "-o", "f", "--guard-bits", "16", "keys"]
-        self.refused(*guarded, "--filter", "quotient", "--fpr", "1e-12", says="1e-12 is out of reach")
+        self.refused(*guarded, "--filter", "quotient", "--fpr", "1e-12", says="1 in 1000000000000 is out of reach")
         done = self.run_perhaps(*guarded, "--filter", "counting", "--fpr", "1e-9")
         self.assertIn(b"--guard-bits 16 are out of reach", done.stderr)
         for family in FAMILIES:

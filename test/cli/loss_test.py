@@ -129,7 +129,7 @@ class Limits(Case):
                          says="--fpr 1e-300: out of reach; the lowest rate is 1 in 1 trillion")
         for family in able(lambda about: not about["add"]):
             self.refused("build", "-o", "x", "--filter", family, "--fpr", "1e-11", "keys",
-                         says="%s: fpr: 1e-11 is out of reach" % family)
+                         says="%s: fpr: 1 in 100000000000 is out of reach" % family)
 
     def test_sizes(self):
         for family in able(lambda about: not about["add"]):

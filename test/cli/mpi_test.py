@@ -90,7 +90,8 @@ class Failures(MpiCase):
     def refused_by_ranks(self, *args, says):
         before = sorted(os.listdir(self.folder))
         done = self.mpi(*args, ranks=2, code=2)
-        self.assertIn(says, done.stderr.decode())
+        self.assertEqual(done.stderr.decode().count(says), 1, done.stderr)
+        self.assertEqual(done.stderr.decode().count("perhaps mpi: "), 1, done.stderr)
         self.assertEqual(sorted(os.listdir(self.folder)), before)
 
     def test_refusals(self):
@@ -99,7 +100,7 @@ class Failures(MpiCase):
         self.refused_by_ranks("-o", "x", "none", says="none: No such file")
         self.refused_by_ranks("-o", "x", "packed.gz", says="packed.gz: ranks share out files")
         self.refused_by_ranks("-o", "x", "--filter", "cuckoo", "keys", says="--filter cuckoo: must be one of")
-        self.refused_by_ranks("-o", "x", says="files")
+        self.refused_by_ranks("-o", "x", says="no files of keys")
         self.write("empty", b"")
         for family in ["line", "ribbon"]:
             self.mpi("--filter", family, "-o", "old", "keys", ranks=2)
@@ -108,6 +109,12 @@ class Failures(MpiCase):
             self.assertEqual(self.read("old"), old)
         self.refused_by_ranks("-o", "x", "--filter", "ribbon", "--max-bytes", "30", "keys", says="--max-bytes")
         self.refused_by_ranks("--ouput", "x", "keys", says="did you mean --output?")
+
+    def test_sizes_that_no_rate_keeps(self):
+        self.write("keys", lines(KEYS))
+        for family in ["fuse", "ribbon"]:
+            for size in [("--max-bytes", "9000"), ("--bits-per-key", "0.5")]:
+                self.refused_by_ranks("-o", "x", "--filter", family, *size, "keys", says="whatever the false-positive")
 
     def reading(self, rank):
         """The process of that rank, once it has opened the first file of keys; None before."""

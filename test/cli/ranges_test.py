@@ -73,6 +73,31 @@ class Ranges(Case):
         counts = self.text("query", "--json", "-c", "f", "--range", "0..")
         schema.check(self, counts, schema.shapes_of([PERHAPS, "query"])["-c"], "query -c")
 
+    def test_certificates(self):
+        # The size of the ranges is a part of what was proved, with a list of absent keys as without one.
+        self.build("f", self.numbers(3000), "--bits-per-key", "14")
+        self.write("others", struct.pack("<200Q", *range(1 << 60, (1 << 60) + 200)))
+        for absent in [("--absent-count", "20k"), ("--absent", "others")]:
+            args = ("verify", "f", "--keys", "keys", *absent, "--range-size", "50")
+            report = self.json(*args)
+            self.assertGreater(report["ranges"], 5000)
+            self.ok(*args, "--certificate", "c.json")
+            certificate = json.loads(self.read("c.json"))
+            self.assertEqual(certificate["absent"]["range_size"], 50)
+            self.assertEqual(certificate["result"], report)
+            self.ok("verify", "--check", "c.json")
+            certificate["result"]["ranges_perhaps"] += 1
+            self.write("c.json", json.dumps(certificate).encode())
+            (difference,) = self.json("verify", "--check", "c.json", code=1)["differences"]
+            self.assertEqual(difference["name"], "ranges_perhaps")
+            del certificate["result"]["ranges"]
+            self.write("c.json", json.dumps(certificate).encode())
+            self.refused("verify", "--check", "c.json", says="it has no result.ranges")
+        self.ok("build", "-o", "plain", "--keys-as", "u64", "keys")
+        self.refused("verify", "plain", "--keys", "keys", "--range-size", "50", says="plain does not answer ranges")
+        self.write("c.json", json.dumps({**certificate, "absent": {**certificate["absent"], "range_size": 0}}).encode())
+        self.refused("verify", "--check", "c.json", says="range_size")
+
     def test_text(self):
         keys = [b"User%06d" % (i * 17) for i in range(3000)]
         self.write("words", lines(keys))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Shards on the command line: a build in parts equals the build in one piece, and a file of shards is queried as one
-filter. shard_test.py PERHAPS"""
+filter. shard_test.py PERHAPS SHARDS_PEER"""
 import os
 import re
 import subprocess
@@ -8,6 +8,8 @@ import sys
 import unittest
 
 from cli_test import PERHAPS, Case, lines
+
+PEER = sys.argv[2]
 
 KEYS = [b"key %d" % i for i in range(5000)]
 
@@ -224,6 +226,24 @@ class Split(ShardCase):
         self.assertIn(b"--shards 700: needs 1464 open files, and 256 are allowed", done.stderr)
 
 
+class Recipes(ShardCase):
+    """One recipe makes the keys of all shards. Would notice: a shard that is asked by the recipe of another one, which
+    would deny what it holds."""
+
+    def test_shards_that_contradict(self):
+        self.ok("build", "-o", "given", "keys")
+        self.ok("build", "-o", "lower", "--lower", "keys")
+        self.ok("build", "-o", "again", "--lower", "--note", "other words", "keys")
+        for parts, wrong in [(["given", "lower"], 1), (["lower", "again", "given"], 2), (["lower", "again"], None)]:
+            subprocess.run([PEER, self.path("crafted"), *map(self.path, parts)], check=True)
+            for command in [["query", "-c", "crafted", "keys"], ["info", "crafted"],
+                            ["verify", "crafted", "--keys", "keys", "--absent-count", "10"]]:
+                if wrong is None:
+                    self.ok(*command)
+                else:
+                    self.refused(*command, says=f"crafted: shard {wrong} has another recipe than the one before it")
+
+
 class Documentation(ShardCase):
     """The commands of doc/shards.md do what it says, unchanged except for the numbers of keys and shards. Would notice:
     an option that has another name now, parts that do not make the whole."""
@@ -250,4 +270,4 @@ class Documentation(ShardCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])

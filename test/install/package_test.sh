@@ -16,7 +16,7 @@ refuse() { echo "FAILED: $*"; exit 1; }
 cmake --install "$build" --prefix "$prefix" >/dev/null
 # The headers of the tree are out of reach from here on; so is the library, which is found by name.
 ! grep -rIl "$(dirname "$here")" "$prefix" || refuse 'an installed file names the source tree'
-for file in include/perhaps/detail/isa.h bin/perhaps share/man/man1/perhaps.1; do
+for file in include/perhaps/detail/isa.h bin/perhaps bin/perhaps-mpi share/man/man1/perhaps.1; do
   [[ -s $prefix/$file ]] || refuse "not installed: $file"
 done
 [[ $(find "$prefix/include" \( -path '*/perhaps/*.h' -o -name perhaps.h \) | wc -l) == \

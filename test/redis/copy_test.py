@@ -2,6 +2,7 @@
 """Promises: perhaps push and perhaps pull carry filters between files and a server without a changed byte, a key
 appears only whole, and what cannot be done is said. Would notice: bytes that differ, a key left half, an exit code of
 0. copy_test.py FOLDER: where the programs are."""
+import contextlib
 import json
 import os
 import signal
@@ -201,6 +202,47 @@ def test_tls():
             assert code == 0, text
 
 
+def test_tls_cluster():
+    """rediss-cluster:// finds the nodes of a cluster that speaks TLS only, and speaks TLS with each of them. Would
+    notice: a connection without TLS to a node that was found, a node whose certificate is not checked."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        pem, key = certificate(folder, "server", "localhost", "-addext", "subjectAltName=IP:127.0.0.1")
+        options = ("--cluster-enabled", "yes", "--tls-cluster", "yes", "--tls-replication", "yes", "--tls-auth-clients",
+                   "no", "--tls-cert-file", pem, "--tls-key-file", key, "--tls-ca-cert-file", pem)
+        nodes = []
+        for first, last in ((0, 8191), (8192, 16383)):
+            port = harness.free_port()
+            server = stack.enter_context(Server(*options, "--tls-port", str(port)))
+            client = server.client()  # the port without TLS is for the test alone
+            client("CLUSTER", "ADDSLOTSRANGE", first, last)
+            nodes.append((port, server, client))
+        bus = nodes[1][0] + 10000
+        assert nodes[0][2]("CLUSTER", "MEET", "127.0.0.1", nodes[1][0], bus) == "OK"
+        for _, _, client in nodes:
+            assert harness.wait_for(lambda: b"cluster_state:ok" in client("CLUSTER", "INFO") and
+                                    b"cluster_known_nodes:2" in client("CLUSTER", "INFO"))
+        keys = os.path.join(folder, "keys")
+        write_keys(keys, (f"item:{i}" for i in range(3000)))
+        file, back = os.path.join(folder, "file"), os.path.join(folder, "back")
+        code, text = run("build", "--format", "redisbloom-bf", "--shards", "8", "-o", file, keys)
+        assert code == 0, text
+        url = f"rediss-cluster://127.0.0.1:{nodes[0][0]}/seen"
+        code, text = run("push", file, url)
+        assert code == 2 and "its certificate is refused: self-signed certificate" in text, text
+        trust = ("--tls-ca", pem)
+        code, text = run("push", *trust, file, url)
+        assert code == 0, text
+        assert all(client("DBSIZE") > 0 for _, _, client in nodes)
+        assert run("query", "-c", "--redis", url, *trust, keys) == (0, "3000\n")
+        code, text = run("pull", *trust, url, "-o", back)
+        assert code == 0, text
+        assert run("query", "-c", back, keys) == (0, "3000\n")
+        # Without TLS nothing is said to it.
+        code, text = run("push", file, f"redis-cluster://127.0.0.1:{nodes[0][0]}/other", "--timeout", "1s")
+        assert code == 2 and text, text
+        assert all(client("KEYS", "other*") == [] for _, _, client in nodes)
+
+
 def test_a_stopped_server_does_not_hang():
     """A server that is silent for --timeout is an error that names it. Would notice: a wait without end."""
     with Server() as server, tempfile.TemporaryDirectory() as folder:
@@ -339,7 +381,56 @@ def test_line_container():
             assert run("build", *words, "-o", file, keys)[0] == 0
             code, text = run("push", file, f"{address}/new")
             assert code == 2 and why in text, (words, text)
+        assert run("build", "--keys-as", "u64", "-o", file, "-e", "5")[0] == 0
+        code, text = run("push", file, f"{address}/new")
+        assert code == 2 and "its keys are numbers" in text, text
         assert client("EXISTS", "new") == 0 and not os.path.exists(back + "2")
+
+
+def test_growing_container():
+    """A growing filter travels as a LAYOUT GROWING key, and grows on there. Would notice: another table, another rate,
+    an item that is lost, a copy of a filter that changed while it was read."""
+    with Server() as server, tempfile.TemporaryDirectory() as folder:
+        client = server.client()
+        address = f"redis://127.0.0.1:{server.port}"
+        keys, file, back = (os.path.join(folder, name) for name in ("keys", "file", "back"))
+        items = [f"item:{i}" for i in range(20000)]
+        write_keys(keys, items)
+        for words in (("--fpr", "0.1"), ("--fpr", "0.003", "--keys-expected", "100"), ("--fpr", "0.000001")):
+            assert run("build", "--filter", "growing", *words, "-o", file, keys)[0] == 0
+            code, text = run("push", "--replace", file, f"{address}/growing")
+            assert code == 0 and f"growing: {file} as growing, " in text, text
+            assert client("TYPE", "growing") == "perhapsGF" and client("TTL", "growing") == -1
+            assert all(client("BF.MEXISTS", "growing", *items))
+            assert abs(client("BF.CARD", "growing") - 20000) < 20000 * 0.1
+            for words in (("query", "-c", file, keys), ("query", "-c", "--redis", f"{address}/growing", keys)):
+                assert run(*words) == (0, "20000\n"), words
+            code, text = run("pull", f"{address}/growing", "-o", back)
+            assert code == 0, text
+            assert table_of(file) == table_of(back), words
+        # It has grown by then, and is still one table: back, and there again.
+        more = [f"more:{i}" for i in range(30000)]
+        client("BF.MADD", "growing", *more)
+        assert run("pull", f"{address}/growing", "-o", back)[0] == 0
+        write_keys(keys, items + more)
+        assert run("verify", back, "--keys", keys)[0] == 0
+        assert run("push", back, f"{address}/again")[0] == 0
+        assert client("BF.SCANDUMP", "again", 0) == client("BF.SCANDUMP", "growing", 0)
+        assert client("BF.SCANDUMP", "again", 1) == client("BF.SCANDUMP", "growing", 1)
+        # Changed in the meantime.
+        os.remove(back)
+        between = Between(server, b"$1\r\n1\r\n", lambda: client("BF.ADD", "growing", "one more") and None)
+        late = Between(server, b"BF.CARD", lambda: client("BF.ADD", "growing", "and one") and None)
+        code, text = run("pull", f"{between.address}/growing", "-o", back)
+        assert code == 0, text  # before the only piece: a whole filter
+        os.remove(back)
+        code, text = run("pull", f"{late.address}/growing", "-o", back)
+        assert code == 2 and "changed while it was read" in text and not os.path.exists(back), text
+        # A rate that a server cannot be told, and one that it could not hash.
+        assert run("build", "--filter", "growing", "--seed", "7", "-o", file, keys)[0] == 0
+        code, text = run("push", file, f"{address}/new")
+        assert code == 2 and "seed 7" in text, text
+        assert client("EXISTS", "new") == 0
 
 
 def test_interrupted():
