@@ -143,9 +143,21 @@ TEST(FilterSet, TakesTheFiltersOfTables) {
   const FilterBlock blocks[] = {FilterBlock::over(full, {.hasher = hasher}),
                                 FilterBlock::over(pieces, {.hasher = hasher}),
                                 FilterBlock::lazy(tail, load, {.hasher = hasher}), FilterBlock::over(damaged)};
+  // Of damaged ones the hasher is not known. They answer *perhaps*, alone and before others.
   FilterSet set;
-  ASSERT_TRUE(set.add(blocks[3]));  // damaged and first: it takes whatever hasher the others have
-  ASSERT_TRUE(FilterSet().add(blocks[0]));
+  ASSERT_TRUE(set.add(blocks[3]));
+  EXPECT_FALSE(set.hasher());
+  EXPECT_EQ(set.find(bytes_of("x"), [](std::size_t) { return true; }), 0u);
+  const std::string one = key_of(1, 0);
+  const Bytes two[] = {bytes_of("x"), bytes_of(one)};
+  std::uint64_t both[2] = {};
+  set.may_contain(two, std::span(both, 1));
+  EXPECT_EQ(both[0], 3u);
+  ASSERT_TRUE(set.add(blocks[0]));
+  EXPECT_EQ(set.hasher(), hasher);
+  set.may_contain(two, both);
+  EXPECT_EQ(both[0], 3u);
+  EXPECT_EQ(both[1], 2u);
   FilterSet tree;
   ASSERT_TRUE(tree.add(*memtable));
   for (const FilterBlock& block : blocks) ASSERT_TRUE(tree.add(block));

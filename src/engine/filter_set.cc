@@ -13,8 +13,11 @@ Result<void> FilterSet::add(const AnyFilter& filter) {
 }
 
 Result<void> FilterSet::add(const FilterBlock& filter) {
-  // Of a block that could not be opened nothing is known, and it answers *perhaps* to any digest.
-  if (filter.pieces() == 0 && !filter.damage().empty()) return take({.block = &filter}, hasher_.value_or(Hash()));
+  // Of a block that could not be opened not even the hasher is known, and it answers *perhaps* to any digest.
+  if (filter.pieces() == 0 && !filter.damage().empty()) {
+    probes_.push_back({.block = &filter});
+    return {};
+  }
   if (filter.mode() == FilterMode::per_block) {
     return Error{Errc::unsupported, "filter set: a block with a filter for each data block is queried by its number"};
   }
@@ -46,9 +49,8 @@ void FilterSet::may_contain(Bytes key, std::span<std::uint64_t> answers) const n
 
 void FilterSet::may_contain(std::span<const Bytes> keys, std::span<std::uint64_t> answers) const noexcept {
   assert(keys.size() <= kBatch && answers.size() >= size());
-  if (probes_.empty()) return;
-  std::array<std::uint64_t, kBatch> array;
-  hash_many(*hasher_, keys, array);
+  std::array<std::uint64_t, kBatch> array{};
+  if (hasher_) hash_many(*hasher_, keys, array);
   const std::span<const std::uint64_t> digests(array.data(), keys.size());
   // A batch prefetches for itself.
   for (std::size_t i = 0; i < probes_.size(); ++i) {

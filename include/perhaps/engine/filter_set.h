@@ -40,7 +40,7 @@ class FilterSet {
   std::size_t size() const noexcept { return probes_.size(); }
   // How many words one key's answers take.
   std::size_t words() const noexcept { return (probes_.size() + 63) / 64; }
-  // Of all its filters; none while it is empty.
+  // Of all its filters; none while it is empty, or has damaged ones only.
   const std::optional<AnyHasher>& hasher() const noexcept { return hasher_; }
 
   // Bit i % 64 of answers[i / 64] belongs to filter i.  REQUIRES: answers.size() >= words()
@@ -85,9 +85,8 @@ class FilterSet {
   // Calls use(i, answer) for the filters filter_of(0), .. until it returns true. Returns that i, or `count`.
   template <class FilterOf, class Use>
   std::size_t first(Bytes key, std::size_t count, FilterOf filter_of, Use use) const {
-    if (!hasher_) return count;
     std::uint64_t digest = 0;
-    hash_many(*hasher_, std::span(&key, 1), std::span(&digest, 1));
+    if (hasher_) hash_many(*hasher_, std::span(&key, 1), std::span(&digest, 1));
     const auto probe = [&](std::size_t i) -> const Probe& { return probes_[filter_of(i)]; };
     for (std::size_t i = 0; i < std::min(kAhead, count); ++i) probe(i).prefetch(key, digest);
     for (std::size_t i = 0; i < count; ++i) {
