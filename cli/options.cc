@@ -239,17 +239,6 @@ void declare_keyed(CLI::App& app, Keyed& keyed) {
       ->type_name("FILE");
 }
 
-AnyHasher hasher_of(const Keyed& keyed, const std::string& seed) {
-  if (const auto secret = keyed.read()) {
-    if (!seed.empty()) fail("--seed: a keyed hash has a secret and no seed");
-    return *secret;
-  }
-  if (seed.empty()) return Hash();
-  const auto number = parse_u64(seed);
-  if (!number) fail("--seed {}: not a 64-bit number", seed);
-  return Hash(*number);
-}
-
 void declare_sizing(CLI::App& app, Sizing& sizing) {
   auto* fpr = add_rate(app, sizing.fpr, "The false-positive rate wanted; default: 0.01");
   auto* bits = add_bits_per_key(app, sizing.bits_per_key, "Spend this much instead");

@@ -630,6 +630,28 @@ TEST_F(ContainerTest, AMappingHoldsTheBytesOfARegularFile) {
   EXPECT_EQ(refused(folder_ / "pipe"), ": is not a regular file");
 }
 
+// A mapped file changes under its reader; a copy does not. Small, and large enough for huge pages.
+TEST_F(ContainerTest, AFileInMemoryIsACopy) {
+  const fs::path path = folder_ / "f";
+  for (const std::uint64_t keys : {1'000u, 5'000'000u}) {
+    SCOPED_TRACE(keys);
+    LineBloom filter({.keys = keys, .fpr = 0.01});
+    for (std::uint64_t i = 0; i < keys; i += 97) filter.insert(i);
+    ASSERT_TRUE(save(path, filter));
+    auto file = File::open(path, {.secret = {}, .in_memory = true});
+    ASSERT_TRUE(file) << file.error().detail;
+    const File moved = *std::move(file);
+    // In place, not by renaming: what is mapped shows it.
+    std::fstream(path, std::ios::in | std::ios::out | std::ios::binary) << std::string(fs::file_size(path), '\0');
+    const auto view = moved.as<LineBloomView>();
+    ASSERT_TRUE(view) << view.error().detail;
+    EXPECT_TRUE(std::ranges::equal(view->bytes(), filter.bytes()));
+    for (std::uint64_t i = 0; i < keys; i += 97) ASSERT_TRUE(view->may_contain(i)) << i;
+    const auto again = File::open(path, {.secret = {}, .in_memory = true});
+    ASSERT_FALSE(again) << "zeros";
+  }
+}
+
 TEST_F(ContainerTest, AReaderKeepsTheFileItOpened) {
   const fs::path path = folder_ / "f";
   ASSERT_TRUE(save(path, some()));

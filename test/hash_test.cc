@@ -187,6 +187,15 @@ TEST(HashDefault, IsXxh3) {
       ASSERT_EQ(Hash(seed)(Bytes(text).first(size)).value, XXH3_64bits_withSeed(text.data(), size, seed)) << size;
     }
   }
+  // Columns have a way of their own: every length beside every other one, at odd addresses.
+  for (const std::uint64_t seed : {std::uint64_t{0}, Hash::kDefaultSeed, UINT64_MAX}) {
+    std::vector<Bytes> keys;
+    for (std::size_t size = 0; size < 300; ++size) keys.push_back(Bytes(text).subspan(size, size * 89 % 300));
+    const auto digests = digests_of(Hash(seed), keys);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      ASSERT_EQ(digests[i].value, XXH3_64bits_withSeed(keys[i].data(), keys[i].size(), seed)) << keys[i].size();
+    }
+  }
   // The published XXH3_64bits of the empty string.
   EXPECT_EQ(Hash(0)(Bytes{}).value, 0x2d06800538d394c2u);
   // The default is not what everybody else computes.

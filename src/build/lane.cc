@@ -51,7 +51,7 @@ Result<void> BucketLane<Record>::add(std::span<const Record> digests, SpillFile&
 template <class Record>
 Result<void> BucketLane<Record>::deal_loose(SpillFile& file) {
   if (is_loose()) begin_dealing();
-  std::vector<Record> loose;
+  Records<Record> loose;
   loose.swap(loose_);
   return deal(loose, file);
 }

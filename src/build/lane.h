@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "build/entry.h"
+#include "build/records.h"
 #include "build/spill_file.h"
 
 namespace perhaps::build {
@@ -54,7 +55,7 @@ class BucketLane {
 
   std::uint64_t count() const noexcept { return loose_.size() + dealt_; }
   bool is_loose() const noexcept { return chunks_.empty(); }
-  std::vector<Record> take_loose() noexcept { return std::exchange(loose_, {}); }
+  Records<Record> take_loose() noexcept { return std::exchange(loose_, {}); }
   // Deals the loose ones out, too: from here on there are only buckets.
   Result<void> deal_loose(SpillFile& file);
 
@@ -87,7 +88,7 @@ class BucketLane {
   std::uint64_t memory_;
   std::size_t max_loose_;
   std::size_t chunk_size_;  // digests in a chunk
-  std::vector<Record> loose_;
+  Records<Record> loose_;
   std::uint64_t dealt_ = 0;
   std::vector<Chunk*> chunks_;                        // of each bucket, the newest
   std::vector<std::uint32_t> used_;                   // of that chunk

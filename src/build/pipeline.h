@@ -117,7 +117,7 @@ struct Pipeline {
   }
 
   // After the digests were collected, sorted and made distinct: in one piece if they are few, or else in buckets.
-  std::vector<Record> loose;
+  Records<Record> loose;
   std::vector<SortedBucket> buckets;
   std::vector<std::uint32_t> cell_keys;  // how many have the same kMaxShardBits top bits
   bool is_small() const noexcept { return buckets.empty(); }
@@ -212,9 +212,9 @@ void Pipeline<Family, Record, Run>::sort() {
 template <class Family, class Record, class Run>
 void Pipeline<Family, Record, Run>::sort_loose() {
   const auto count = static_cast<std::size_t>(collected());
-  std::vector<Record> all;
+  Records<Record> all;
   for (const auto& lane : lanes) {
-    std::vector<Record> own = lane->digests.take_loose();
+    Records<Record> own = lane->digests.take_loose();
     if (own.size() == count) {  // usually the only lane: no second copy
       all.swap(own);
       break;
@@ -399,7 +399,7 @@ void Pipeline<Family, Record, Run>::build_front(Family& family, std::uint64_t ke
     });
     if (failed) return;
   }
-  std::vector<Record> all;
+  Records<Record> all;
   all.reserve(left_count());
   for (const auto& some : left) all.insert(all.end(), some.begin(), some.end());
   family.remix(all);

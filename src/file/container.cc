@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cerrno>
@@ -111,8 +112,17 @@ std::string_view name_of(Scheme scheme) noexcept {
 }
 
 Result<File> File::open(const std::string& path, const OpenOptions& options) {
-  auto mapping = Mapping::open(path, options.verify ? Mapping::Access::sequential : Mapping::Access::normal);
+  const bool whole = options.verify || options.in_memory;
+  auto mapping = Mapping::open(path, whole ? Mapping::Access::sequential : Mapping::Access::normal);
   if (!mapping) return std::move(mapping).error();
+  if (options.in_memory) {
+    const Bytes bytes = mapping->bytes();
+    Memory memory(bytes.size());
+    std::ranges::copy(bytes, memory.data());
+    auto file = over(memory.bytes(), options, path);
+    if (file) file->memory_ = std::move(memory);
+    return file;
+  }
   auto file = over(mapping->bytes(), options, path);
   // Probes go anywhere: reading ahead of them would read the whole file for nothing, and push out what is needed.
   mapping->expect(Mapping::Access::random);

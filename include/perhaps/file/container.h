@@ -17,6 +17,7 @@
 #include "perhaps/bloom.h"
 #include "perhaps/file/mapping.h"
 #include "perhaps/line_bloom.h"
+#include "perhaps/memory.h"
 #include "perhaps/result.h"
 
 namespace perhaps {
@@ -65,12 +66,18 @@ struct OpenOptions {
   // still checked, but damage to the table goes unnoticed.
   bool verify = true;
   std::optional<KeyedHash> secret;  // of a keyed filter; a missing, wrong or superfluous one is Errc::bad_key
+  // Copies the file into memory of its own instead of mapping it. From 4 MiB on that memory is on huge pages (memory.h)
+  // like that of a filter that was built; the pages of a mapped file mostly are small (doc/design.md). For a filter
+  // that lives long and is queried one key at a time: it costs the copy, and memory that other processes do not share.
+  // Throws std::bad_alloc.
+  bool in_memory = false;
 };
 
 // A filter file, mapped (file/mapping.h). The bytes may exceed the memory of the machine.
 class File {
  public:
-  // Maps the file. A damaged, truncated, foreign or newer one is an error that says which.
+  // Maps the file, or copies it (OpenOptions::in_memory). A damaged, truncated, foreign or newer one is an error that
+  // says which.
   PERHAPS_API static Result<File> open(const std::string& path, const OpenOptions& options = {});
   // Over bytes that someone else keeps for as long as the File lives. `name` is for messages.
   PERHAPS_API static Result<File> over(Bytes bytes, const OpenOptions& options = {}, std::string name = "container");
@@ -116,7 +123,9 @@ class File {
   Header header_;
   AnyHasher hasher_;
   bool verified_ = false;
-  Mapping mapping_;  // of no bytes: they are borrowed
+  // Of no bytes where the other has them, or where they are borrowed.
+  Mapping mapping_;
+  Memory memory_;
 };
 
 // Writes a filter to a file, atomically, as write_container does.
