@@ -1,8 +1,8 @@
 // Puts together what is published.
 //   node web/build.mjs package WASM_FOLDER OUT     the npm package as a folder, and packed: OUT/perhaps-VERSION.tgz
 //   node web/build.mjs page WASM_FOLDER OUT        the page: static files that work from disk and from any host
-// WASM_FOLDER has perhaps_web_plain.wasm, perhaps_web_simd128.wasm and perhaps_web_page.wasm. Needs xz; the page also
-// esbuild.
+// WASM_FOLDER has perhaps_web_plain.wasm, perhaps_web_simd128.wasm and perhaps_web_page.wasm. Needs
+// wasm-opt and xz; the page also esbuild.
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -13,7 +13,10 @@ const [what, wasmFolder, out] = process.argv.slice(2);
 
 // Compressed, as a text: a module that loads from a file:// page and through every bundler. unpack.js reads it.
 function packed(module) {
-  const path = join(wasmFolder, `perhaps_web_${module}.wasm`);
+  const path = join(wasmFolder, `perhaps_web_${module}.small.wasm`);
+  const features = ["simd", "bulk-memory", "exception-handling", "nontrapping-float-to-int", "sign-ext"];
+  const linked = join(wasmFolder, `perhaps_web_${module}.wasm`);
+  execFileSync("wasm-opt", [...features.map((name) => `--enable-${name}`), "-Oz", "--converge", linked, "-o", path]);
   const options = ["--format=lzma", "--lzma1=preset=9e,lc=4,pb=0", "--stdout", path];
   const bytes = execFileSync("xz", options, { maxBuffer: 1 << 28 });
   bytes.writeBigUInt64LE(BigInt(statSync(path).size), 5); // xz says that it does not know

@@ -74,6 +74,7 @@ async function start(module) {
     abort() {
       throw new PerhapsError("INTERNAL", "the module aborted");
     },
+    number_of: (at) => Number(textAt(at)), // NaN: no number
     getentropy(at, size) {
       crypto.getRandomValues(new Uint8Array(wasm.memory.buffer, at, size));
       return 0;
@@ -483,10 +484,12 @@ export class Filter {
     return u8[answers] !== 0;
   }
 
-  hasMany(keys) {
+  hasMany(keys, into) {
     const handle = this.#at;
     if (!ArrayBuffer.isView(keys) && !Array.isArray(keys)) keys = Array.from(keys);
-    const out = new Uint8Array(keys.length);
+    if (into !== undefined && !(into instanceof Uint8Array && into.length >= keys.length))
+      throw new RangeError(`hasMany needs a Uint8Array of at least ${keys.length} bytes for its answers`);
+    const out = into === undefined ? new Uint8Array(keys.length) : into.subarray(0, keys.length);
     const take = (status, count, from) => {
       check(status);
       views();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -122,6 +123,19 @@ std::string row_text(const cli::SizeRow& row) {
 
 }  // namespace
 }  // namespace perhaps::web
+
+// The engine reads numbers exactly, and whole texts only: what the parameters of a format need. The reader of the C
+// library is 15 KB, most of it products of 128-bit numbers, which there are in software. The linker puts this one in its
+// place (web/CMakeLists.txt).
+extern "C" {
+__attribute__((import_module("env"), import_name("number_of"))) double number_of(const char* text);
+double __wrap_strtod(const char* text, char** end);  // NOLINT(bugprone-reserved-identifier): the linker's name
+double __wrap_strtod(const char* text, char** end) {
+  const double value = number_of(text);
+  *end = const_cast<char*>(text) + (std::isnan(value) ? 0 : std::strlen(text));
+  return value;
+}
+}
 
 using namespace perhaps;       // NOLINT(google-build-using-namespace): the functions are C's
 using namespace perhaps::web;  // NOLINT(google-build-using-namespace)

@@ -11,7 +11,9 @@
 #include "cli/tree.h"
 #include "cli/wilson.h"
 #include "perhaps/any_filter.h"
+#include "perhaps/file/shards.h"
 #include "perhaps/format/format.h"
+#include "web/choose.h"
 #include "web/json.h"
 #include "web/module.h"
 
@@ -136,6 +138,40 @@ PERHAPS_WEB int web_allocate(std::uint32_t levels, double ratio, double keys, do
     if (!kind) return Error{Errc::bad_parameter, "'" + std::string(family) + "' is not a family"};
     return tree_text({levels, ratio, whole(keys), whole(budget), *kind, ribbon, runs});
   });
+}
+// Which family: a bit for each of web/choose.h's needs, in their order.
+PERHAPS_WEB int web_choose(std::uint32_t needs) {
+  return guarded([&]() -> Result<std::string> {
+    const auto bit = [&](int i) { return (needs >> i & 1) != 0; };
+    const Choice choice = choose({bit(0), bit(1), bit(2), bit(3), bit(4), bit(5)});
+    Json json;
+    json.add("family", choice.family->name).add("summary", choice.family->summary).add("reason", choice.reason);
+    return json.raw("unmet", Json::array_of(choice.unmet, [](const std::string& one) { return quoted(one); })).text();
+  });
+}
+// Whether the bytes are a file of shards: then how many the set has, and where those that are here lie. Checks all bytes.
+PERHAPS_WEB int web_is_shards(const void* bytes, std::size_t size) {
+  return is_shards({static_cast<const std::byte*>(bytes), size}) ? 1 : 0;
+}
+PERHAPS_WEB int web_shards(const std::byte* bytes, std::size_t size, const char* name) {
+  return guarded([&]() -> Result<std::string> {
+    const auto shards = Shards::over({bytes, size}, name);
+    if (!shards) return shards.error();
+    Json json;
+    json.add("count", shards->count());
+    return json
+        .raw("here", Json::array_of(shards->here(),
+                                    [&](const Shard& shard) {
+                                      Json one;
+                                      one.add("index", shard.index);
+                                      one.add("offset", std::uint64_t(shard.bytes.data() - bytes));
+                                      return one.add("size", std::uint64_t{shard.bytes.size()}).text();
+                                    }))
+        .text();
+  });
+}
+PERHAPS_WEB double web_shard_of(const void* key, std::size_t size, double count) {
+  return static_cast<double>(shard_of({static_cast<const std::byte*>(key), size}, whole(count)));
 }
 // Between which rates the true one lies, at 95 % confidence, if `hits` of `tries` lookups of absent keys hit.
 PERHAPS_WEB int web_interval(double hits, double tries) {

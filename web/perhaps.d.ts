@@ -126,8 +126,11 @@ export class Filter {
   addMany(keys: Keys): this;
   /** False: certainly absent. */
   has(key: Key): boolean;
-  /** A byte for each key: 0 is certainly absent. Several times as fast as single calls. */
-  hasMany(keys: Keys): Uint8Array;
+  /**
+   * A byte for each key: 0 is certainly absent. Several times as fast as single calls. The answers are the first bytes
+   * of `into`, if it is given: to ask again and again without new arrays.
+   */
+  hasMany(keys: Keys, into?: Uint8Array): Uint8Array;
   /** Only keys that were added: one that was not may take another key with it. */
   remove(key: Key): boolean;
   removeMany(keys: Keys): { removed: number; absent: number; kept: number };

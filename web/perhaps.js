@@ -8,7 +8,7 @@
 // The C++ library, compiled to WebAssembly: the same filters, the same files. The module is a text in a file beside
 // this one, so that bundlers need no setting and nothing is fetched.
 import { loadFrom } from "./core.js";
-import { unpack } from "./unpack.js";
+import { unpackText } from "./unpack.js";
 
 // A function with one instruction of SIMD128.
 const VECTORS = new Uint8Array([
@@ -19,7 +19,7 @@ loadFrom(async () => {
   const { default: packed } = WebAssembly.validate(VECTORS)
     ? await import("./simd128.js")
     : await import("./plain.js");
-  return WebAssembly.compile(unpack(Uint8Array.from(atob(packed), (c) => c.charCodeAt(0))));
+  return WebAssembly.compile(unpackText(packed));
 });
 
 export {

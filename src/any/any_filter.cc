@@ -4,9 +4,7 @@
 #include <array>
 
 #include "any/builder.h"
-#include "any/exact.h"
-#include "any/map_file.h"
-#include "any/ranges.h"
+#include "any/other_kinds.h"
 #include "any/request.h"
 #include "any/scalable.h"
 #include "any/sets.h"
@@ -88,11 +86,7 @@ std::unique_ptr<AnyFilter> File::any() const& {
   if (header_.kind == Kind::sets) {
     return std::make_unique<AnySets>(*SetIndexView::over(header_, hasher_), header_.record);
   }
-  if (header_.kind == Kind::exact) {
-    return std::make_unique<AnyExact>(*exact_view(header_, hasher_), header_.record);
-  }
-  if (header_.kind == Kind::range) return std::make_unique<AnyRanges>(*range_in(header_), header_.record);
-  if (is_map(header_.kind)) return std::make_unique<MapAsFilter>(map_of(header_, hasher_), header_.record);
+  if (is_other(header_.kind)) return open_other(header_, hasher_);
   std::unique_ptr<AnyFilter> filter;
   if (header_.kind == Kind::scalable) {
     for_each_link_layout([&]<class L>() {

@@ -1,7 +1,7 @@
 #include "any/own_filter.h"
 
-#include "any/exact.h"
 #include "any/flat.h"
+#include "any/other_kinds.h"
 #include "any/scalable.h"
 
 namespace perhaps {
@@ -19,7 +19,6 @@ template <class L>
 Header header_in(const ScalableProbe<L>& probe, const Record& record) {
   return header_of(probe.chain(), record);
 }
-Header header_in(const ExactProbe& probe, const Record& record) { return header_of(probe.set(), record); }
 
 template <class Probe>
 void find(const DigestProbe* probe, OwnFilter& own) {
@@ -38,7 +37,7 @@ OwnFilter own_filter_of(const AnyFilter& filter) {
   OwnFilter own;
   for_each_layout([&]<class L>() { find<FlatProbe<L>>(probe, own); });
   for_each_link_layout([&]<class L>() { find<ScalableProbe<L>>(probe, own); });
-  find<ExactProbe>(probe, own);
+  find_other(probe, own);
   return own;
 }
 

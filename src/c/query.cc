@@ -5,11 +5,11 @@
 #include <optional>
 #include <span>
 
+#include "any/other_kinds.h"
 #include "c/digests.h"
 #include "c/handle.h"
 #include "c/keys.h"
 #include "c/status.h"
-#include "perhaps/file/range_file.h"
 
 namespace perhaps {
 
@@ -49,14 +49,8 @@ perhaps_status perhaps_query_integers(const perhaps_filter* filter, const uint64
     return PERHAPS_OK;
   }
   if (filter->file && filter->file->header().kind == Kind::range) {
-    const auto range = range_in(*filter->file);
-    if (!range || range->coding() != RangeView::Coding::integers)
-      return failed(PERHAPS_UNSUPPORTED, "the keys of this range filter are text: it has no integers");
-    std::fill_n(answers, words_of(count), 0);
-    for (size_t i = 0; i < count; ++i) {
-      answers[i / kBatch] |= uint64_t{range->may_contain_any(Interval{integers[i], integers[i]})} << i % kBatch;
-    }
-    return PERHAPS_OK;
+    const auto done = query_range(*filter->file, std::span(integers, count), answers);
+    return done ? PERHAPS_OK : failed(PERHAPS_UNSUPPORTED, done.error().detail);
   }
   if (probe == nullptr) return failed(PERHAPS_UNSUPPORTED, "this format hashes bytes: it has no integers");
   in_digests(probe->hasher(), std::span(integers, count), [&](auto digests) {

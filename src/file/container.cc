@@ -10,9 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "any/exact.h"
 #include "any/family.h"
-#include "any/map_file.h"
+#include "any/other_kinds.h"
 #include "any/scalable.h"
 #include "file/container_header.h"
 #include "file/temp_file.h"
@@ -68,15 +67,7 @@ Result<void> check_kind(const Header& header) {
     const auto index = SetIndexView::over(header, Hash());
     return index ? Result<void>() : index.error();
   }
-  if (header.kind == Kind::exact) {
-    const auto set = exact_view(header, EitherHash());
-    return set ? Result<void>() : set.error();
-  }
-  if (header.kind == Kind::range) {
-    const auto filter = range_in(header);
-    return filter ? Result<void>() : filter.error();
-  }
-  if (is_map(header.kind)) return check_map(header);
+  if (is_other(header.kind)) return check_other(header);
   Result<void> result = Error{Errc::unsupported, "unknown kind of filter " + number(std::uint32_t(header.kind))};
   for_each_layout([&]<class L>() {
     if (L::kind == header.kind) result = check_flat<L>(header);

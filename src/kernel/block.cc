@@ -8,9 +8,12 @@
 namespace perhaps::kernel {
 namespace {
 
-void portable_kernels(InstructionSet& set) {
+// A module of WebAssembly that has vectors runs only where there are vectors.
+void portable_kernels([[maybe_unused]] InstructionSet& set) {
+#if !defined(__wasm_simd128__)
   set.block_query = detail::query_by_key<BlockLayout, 64>;
   set.block_insert = detail::insert_by_key<BlockLayout, 64>;
+#endif
 }
 
 }  // namespace

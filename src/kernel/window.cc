@@ -30,23 +30,50 @@ std::uint64_t begin_generations(std::byte* table, std::uint64_t count) noexcept 
   line[L::kStamp] = static_cast<std::byte>(generation);
 }
 
-// Generations all of whose cells in the line of row digest x are set, before bit `plane` was set in them.
+// Where the cells of a row digest are. A number of probes that the compiler knows needs no division. WebAssembly, where
+// each number would add 4 KB to what is loaded, has one form for all: the lanes are found once for a batch.
+#if defined(__wasm__)
+class Lanes {
+ public:
+  explicit Lanes(std::uint32_t probes) noexcept : probes_(probes) {
+    for (std::uint32_t i = 0; i <= probes; ++i) begin_[i] = L::lane_begin(i, probes);
+  }
+  std::uint32_t probes() const noexcept { return probes_; }
+  std::uint32_t cell_of(std::uint64_t x, std::uint32_t lane) const noexcept {
+    const std::uint32_t p = static_cast<std::uint32_t>(x) * detail::kBlockSalt[lane];
+    return begin_[lane] + static_cast<std::uint32_t>(std::uint64_t{p} * (begin_[lane + 1] - begin_[lane]) >> 32);
+  }
+
+ private:
+  std::uint32_t probes_;
+  std::array<std::uint32_t, 8> begin_{};
+};
+#else
 template <std::uint32_t kProbes>
-std::uint32_t set_row(std::byte* line, std::uint64_t x, std::uint64_t generation, std::byte plane) noexcept {
+struct Lanes {
+  static constexpr std::uint32_t probes() noexcept { return kProbes; }
+  static std::uint32_t cell_of(std::uint64_t x, std::uint32_t lane) noexcept { return L::cell_of(x, lane, kProbes); }
+};
+#endif
+
+// Generations all of whose cells in the line of row digest x are set, before bit `plane` was set in them.
+template <class Its>
+std::uint32_t set_row(std::byte* line, std::uint64_t x, std::uint64_t generation, std::byte plane,
+                      const Its& lanes) noexcept {
   if (line[L::kStamp] != static_cast<std::byte>(generation)) freshen(line, generation);
   std::byte all{0xff};
-  for (std::uint32_t i = 0; i < kProbes; ++i) {
-    std::byte& cell = line[L::cell_of(x, i, kProbes)];
+  for (std::uint32_t i = 0; i < lanes.probes(); ++i) {
+    std::byte& cell = line[lanes.cell_of(x, i)];
     all &= cell;
     cell |= plane;
   }
   return static_cast<std::uint32_t>(all);
 }
 
-template <std::uint32_t kProbes>
-std::uint32_t row_bits(const std::byte* line, std::uint64_t x, std::uint64_t generation) noexcept {
+template <class Its>
+std::uint32_t row_bits(const std::byte* line, std::uint64_t x, std::uint64_t generation, const Its& lanes) noexcept {
   std::uint32_t bits = L::live(generation, line[L::kStamp]);
-  for (std::uint32_t i = 0; i < kProbes; ++i) bits &= static_cast<std::uint32_t>(line[L::cell_of(x, i, kProbes)]);
+  for (std::uint32_t i = 0; i < lanes.probes(); ++i) bits &= static_cast<std::uint32_t>(line[lanes.cell_of(x, i)]);
   return bits;
 }
 
@@ -100,8 +127,9 @@ struct Outline {
 };
 
 // `seen` may be null.
-template <std::uint32_t kProbes>
-void insert_as(const WindowShape& of, std::byte* table, const detail::Batch<>& batch, std::uint64_t* seen) noexcept {
+template <class Its>
+void insert_as(const WindowShape& of, std::byte* table, const detail::Batch<>& batch, std::uint64_t* seen,
+               Its lanes) noexcept {
   const WindowShape shape = of;
   Present present(of, table);
   const auto insert = [=, &present](std::uint64_t, std::uint64_t h) {
@@ -111,7 +139,7 @@ void insert_as(const WindowShape& of, std::byte* table, const detail::Batch<>& b
     std::uint32_t bits = 0xff;
     for (std::uint32_t row = 0; row < shape.rows; ++row) {
       const std::uint64_t x = L::row_digest(row, h);
-      bits &= set_row<kProbes>(table + L::line_at(shape, row, x), x, generation, plane);
+      bits &= set_row(table + L::line_at(shape, row, x), x, generation, plane, lanes);
     }
     return bits != 0;
   };
@@ -128,15 +156,15 @@ void insert_as(const WindowShape& of, std::byte* table, const detail::Batch<>& b
   }
 }
 
-template <std::uint32_t kProbes>
-void query_as(const WindowShape& of, const std::byte* table, const detail::Batch<>& batch,
-              std::uint64_t* answers) noexcept {
+template <class Its>
+void query_as(const WindowShape& of, const std::byte* table, const detail::Batch<>& batch, std::uint64_t* answers,
+              Its lanes) noexcept {
   const WindowShape shape = of;
   const auto seen = [=, generation = L::generation_of(table)](std::uint64_t, std::uint64_t h) {
     std::uint32_t bits = 0xff;
     for (std::uint32_t row = 0; bits != 0 && row < shape.rows; ++row) {
       const std::uint64_t x = L::row_digest(row, h);
-      bits &= row_bits<kProbes>(table + L::line_at(shape, row, x), x, generation);
+      bits &= row_bits(table + L::line_at(shape, row, x), x, generation, lanes);
     }
     return bits != 0;
   };
@@ -145,34 +173,38 @@ void query_as(const WindowShape& of, const std::byte* table, const detail::Batch
       detail::Steps{[](std::uint64_t h) { return h; }, [=](std::uint64_t h) { L::prefetch(shape, table, h); }, seen});
 }
 
-// use.template operator()<probes>(): lanes of a width known to the compiler need no division.
+// use(lanes)
 template <class Use>
 void with_probes(std::uint32_t probes, Use use) noexcept {
+#if defined(__wasm__)
+  use(Lanes(probes));
+#else
   switch (probes) {
     case 1:
-      return use.template operator()<1>();
+      return use(Lanes<1>());
     case 2:
-      return use.template operator()<2>();
+      return use(Lanes<2>());
     case 3:
-      return use.template operator()<3>();
+      return use(Lanes<3>());
     case 4:
-      return use.template operator()<4>();
+      return use(Lanes<4>());
     case 5:
-      return use.template operator()<5>();
+      return use(Lanes<5>());
     case 6:
-      return use.template operator()<6>();
+      return use(Lanes<6>());
     default:
-      return use.template operator()<7>();
+      return use(Lanes<7>());
   }
+#endif
 }
 
 void query(const WindowShape& shape, const std::byte* table, const detail::Batch<>& batch,
            std::uint64_t* answers) noexcept {
-  with_probes(shape.probes, [&]<std::uint32_t kProbes>() { query_as<kProbes>(shape, table, batch, answers); });
+  with_probes(shape.probes, [&](auto lanes) { query_as(shape, table, batch, answers, lanes); });
 }
 void check_and_insert(const WindowShape& shape, std::byte* table, const detail::Batch<>& batch,
                       std::uint64_t* seen) noexcept {
-  with_probes(shape.probes, [&]<std::uint32_t kProbes>() { insert_as<kProbes>(shape, table, batch, seen); });
+  with_probes(shape.probes, [&](auto lanes) { insert_as(shape, table, batch, seen, lanes); });
 }
 std::size_t insert(const WindowShape& shape, std::byte* table, const detail::Batch<>& batch) noexcept {
   check_and_insert(shape, table, batch, nullptr);

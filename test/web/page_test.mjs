@@ -411,6 +411,45 @@ test("what it saves: the numbers of perhaps allocate", () =>
     }
   }));
 
+test("look into a file: a file of shards, each key asked of its own", () =>
+  visit("look", async (page) => {
+    const folder = temporary();
+    const words = Array.from({ length: 300 }, (_, i) => `key ${i}`);
+    writeFileSync(join(folder, "keys.txt"), words.join("\n"));
+    const asked = [...words.slice(0, 40), ...Array.from({ length: 40 }, (_, i) => `absent ${i}`)];
+    writeFileSync(join(folder, "asked.txt"), asked.join("\n"));
+    const path = join(folder, "seen.shards");
+    cli("build", "--format", "redisbloom-bf", "--shards", "4", "-o", path, join(folder, "keys.txt"));
+    await drop(page, path);
+    assert.equal((await facts(page)).shard, "0 of 4");
+    await page.selectOption("#look-shard", "3");
+    const shown = await facts(page);
+    assert.equal(shown.shard, "3 of 4");
+    assert.match(shown.format, /^redisbloom-bf: /);
+    await page.selectOption("#look-kind", "text");
+    await page.fill("#look-keys", asked.join("\n"));
+    const answers = await page.locator("#look ul.path li span").allInnerTexts();
+    const present = new Set(attempt("query", path, join(folder, "asked.txt")).stdout.split("\n"));
+    assert.deepEqual(
+      answers,
+      asked.map((key) => (present.has(key) ? "perhaps" : "no")),
+    );
+    assert.ok(answers.slice(0, 40).every((answer) => answer === "perhaps"));
+
+    // Not all shards need be there, and one that is damaged is refused.
+    const one = join(folder, "one.shards");
+    cli("build", "--format", "redisbloom-bf", "--shards", "4", "--only", "2", "-o", one, join(folder, "keys.txt"));
+    await drop(page, one);
+    await page.fill("#look-keys", asked.join("\n"));
+    const some = await page.locator("#look ul.path li span").allInnerTexts();
+    assert.ok(some.includes("perhaps: shard 1 is not in this file") && some.includes("perhaps") && some.includes("no"));
+    const bytes = readFileSync(path);
+    bytes[bytes.length - 40] ^= 1;
+    writeFileSync(path, bytes);
+    await drop(page, path);
+    assert.match(await text(page, "#look p.error"), /seen\.shards/);
+  }));
+
 test("choose: each answer leads to a family", () =>
   visit("choose", async (page) => {
     for (const [name, value, family] of [

@@ -1,6 +1,7 @@
-// Choose: a few questions lead to a family. What a family can do is what the library says of it.
-import { families, sizeTable } from "../core.js";
+// Choose: a few questions lead to a family. The rules are the library's (web/choose.h).
+import { sizeTable } from "../core.js";
 import { bytesText, copyable, fill, h, percent, table, writeState } from "./dom.js";
+import { chooseFamily } from "./tools.js";
 
 const QUESTIONS = {
   once: {
@@ -30,47 +31,22 @@ const QUESTIONS = {
 const chosen = {};
 const parts = {};
 
-function decide(answers) {
-  if (answers.remove === "recent")
-    return ["window", "It forgets the oldest keys by itself, in constant memory: by number of keys or by time."];
-  if (answers.remove === "yes" && answers.number === "no")
-    return ["growing", "Keys can be removed, and it grows with the keys, part by part, and keeps its rate."];
-  if (answers.remove === "yes" && answers.merge === "yes")
-    return [
-      "quotient",
-      "Keys can be removed, and two of them merge without the keys, because it holds sorted fingerprints.",
-    ];
-  if (answers.remove === "yes")
-    return [
-      "cuckoo",
-      "The smallest family that removes keys. Remove only what was added: an absent key may take another along.",
-    ];
-  if (answers.merge === "yes" && answers.number === "no")
-    return ["quotient", "It grows when the keys are gone, by giving up a bit of each fingerprint, and merges."];
-  if (answers.parquet === "yes") return ["block", "Its table is exactly the split-block filter of Parquet."];
-  if (answers.once === "yes")
-    return [
-      "ribbon",
-      "Built once, it is within 2 % of the fewest bits that any filter needs. For single lookups in a hurry take fuse.",
-    ];
-  if (answers.number === "no")
-    return [
-      "growing",
-      "One table that grows with the keys, part by part, and keeps its rate. If you can count the keys first, line " +
-        "takes less memory and less time.",
-    ];
-  return ["line", "The default: one cache miss per lookup, any rate, any size; it can be merged and folded."];
-}
-
 async function update({ push = false } = {}) {
-  const [family, reason] = decide(chosen);
-  const about = (await families()).find((one) => one.name === family);
+  const { family, summary, reason, unmet } = await chooseFamily({
+    once: chosen.once === "yes",
+    remove: chosen.remove === "yes",
+    recent: chosen.remove === "recent",
+    unknown: chosen.number === "no",
+    merge: chosen.merge === "yes",
+    parquet: chosen.parquet === "yes",
+  });
   const rows = await sizeTable({ keys: 1e6, fpr: 0.01 });
   const keyed = chosen.adversary === "yes";
   fill(
     parts.answer,
     h("h3", {}, `Take ${family}`),
-    h("p", {}, `${reason}`),
+    h("p", {}, reason),
+    unmet.length > 0 ? h("p", {}, `No family can do all of that: ${unmet.join("; ")}.`) : null,
     keyed
       ? h(
           "p",
@@ -83,7 +59,7 @@ async function update({ push = false } = {}) {
       "the shell",
       `perhaps build --filter ${family}${keyed ? " --keyed secret.key" : ""} -o seen.perhaps keys.txt`,
     ),
-    h("p", { class: "quiet" }, about.summary),
+    h("p", { class: "quiet" }, summary),
     h(
       "p",
       {},

@@ -45,7 +45,7 @@ export function bytesText(n) {
     n /= 1000;
     ++unit;
   }
-  return `${unit === 0 ? Math.round(n) : Number(n.toPrecision(3))} ${units[unit]}`;
+  return `${unit === 0 || n >= 100 ? Math.round(n) : n.toPrecision(3)} ${units[unit]}`; // 1.20 below 1.26
 }
 
 /** "1e6", "50M", "64Ki", "1,000": a number, or NaN. Prefixes as the command line has them. */

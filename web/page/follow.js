@@ -105,7 +105,7 @@ function bitPicture(checks, upTo) {
   }
   const what = unit === 0 ? "The whole table" : `The ${family} of the key`;
   return [
-    h("p", { class: "quiet" }, `${what}, 32 bits in a row. Filled: set. Framed: the bits of the key.`),
+    h("p", { class: "quiet" }, `${what}, 32 bits in a row. Filled: set. In colour: the bits of the key.`),
     h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Bits of the table" }, grid),
   ];
 }
@@ -157,8 +157,8 @@ function columnPicture(part, checks, upTo) {
     h(
       "p",
       { class: "quiet" },
-      "64 slots of each column from the start of the key on. Framed: chosen by the coefficients. " +
-        "The parity of the framed bits must be the bit of the fingerprint.",
+      "64 slots of each column from the start of the key on. In colour: chosen by the coefficients. " +
+        "The parity of the coloured bits must be the bit of the fingerprint.",
     ),
     h(
       "div",

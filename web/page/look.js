@@ -3,16 +3,17 @@
 import { Filter, formats } from "../core.js";
 import { bytesText, download, field, fill, grouped, h, percent, readState, table, writeState } from "./dom.js";
 import { gunzip } from "./gunzip.js";
-import { convert as converted } from "./tools.js";
+import { convert as converted, shardOf, shardsIn } from "./tools.js";
 
 const CELLS = 1024;
 const MOST_ROWS = 200;
 
-let current = null; // {filter, name, bytes, info}
+let current = null; // {filter, name, bytes, info}; of a file of shards also {shards, shard}
 const parts = {};
 
 function facts(info) {
   const rows = [["format", info.format === "perhaps" ? "perhaps: our own file" : `${info.format}: ${info.system}`]];
+  if (current.shards) rows.push(["shard", `${current.shard.index} of ${grouped(current.shards.count)}`]);
   rows.push(["family", info.family]);
   if (info.hash !== "") rows.push(["hash", info.hash]);
   const estimate = `about ${grouped(info.keys_distinct)} distinct`;
@@ -94,11 +95,21 @@ function keysOf(text, kind) {
   });
 }
 
+const answersOf = (filter, keys) => Array.from(filter.hasMany(keys), (answer) => (answer ? "perhaps" : "no"));
+
+// A key is asked of its own shard, whichever is shown.
+function ofShards(key) {
+  const index = shardOf(key, current.shards.count);
+  const shard = current.shards.here.find((one) => one.index === index);
+  if (shard === undefined) return `perhaps: shard ${index} is not in this file`;
+  return answersOf(shard.filter, [key])[0];
+}
+
 function ask() {
   const text = parts.keys.value;
   try {
     const keys = keysOf(text, parts.kind.value);
-    const answers = current.filter.hasMany(keys);
+    const answers = current.shards ? keys.map(ofShards) : answersOf(current.filter, keys);
     const lines = text.split(/\r?\n/).filter((line) => line !== "");
     fill(
       parts.answers,
@@ -108,7 +119,7 @@ function ask() {
           h(
             "li",
             {},
-            h("span", { class: answers[i] ? "yes" : "no" }, answers[i] ? "perhaps" : "no"),
+            h("span", { class: answers[i] === "no" ? "no" : "yes" }, answers[i]),
             " ",
             h("code", {}, line),
           ),
@@ -139,6 +150,23 @@ function describe() {
   fill(
     parts.result,
     h("h3", {}, name, h("span", { class: "quiet" }, `, ${bytesText(bytes.length)}`)),
+    current.shards
+      ? h(
+          "div",
+          { class: "fields" },
+          field(
+            `Shard, of ${grouped(current.shards.here.length)} here`,
+            h(
+              "select",
+              { onchange: (event) => showShard(Number(event.target.value)) },
+              current.shards.here.map((shard, i) =>
+                h("option", { value: i, selected: shard === current.shard }, String(shard.index)),
+              ),
+            ),
+            "look-shard",
+          ),
+        )
+      : "",
     h("div", { class: "two" }, table(["what", "value"], rows, { caption: `What ${name} is` }), parts.picture),
     entriesTable() ?? "",
     h("h3", {}, "Ask it"),
@@ -160,6 +188,33 @@ function describe() {
   ask();
 }
 
+function forget() {
+  for (const one of current?.shards?.here ?? [current]) one?.filter?.free();
+  current = null;
+}
+
+function showShard(i) {
+  const shard = current.shards.here[i];
+  const bytes = current.file.subarray(shard.offset, shard.offset + shard.size);
+  current = { ...current, shard, filter: shard.filter, bytes, info: shard.filter.describe() };
+  describe();
+}
+
+// The filters of a file of shards, all opened: a key may be of any.
+async function openShards(bytes, name, shards) {
+  try {
+    for (const shard of shards.here)
+      shard.filter = await Filter.open(bytes.subarray(shard.offset, shard.offset + shard.size), { fileName: name });
+  } catch (error) {
+    for (const shard of shards.here) shard.filter?.free();
+    throw error;
+  }
+  forget();
+  current = { shards, name, file: bytes };
+  fill(parts.message, "");
+  showShard(0);
+}
+
 async function open(bytes, name, format) {
   fill(parts.message, `Reading ${name} ..`);
   parts.message.className = "quiet";
@@ -170,8 +225,10 @@ async function open(bytes, name, format) {
       name = name.replace(/\.gz$/, "");
       packed = true;
     }
+    const shards = format === undefined ? await shardsIn(bytes, name) : null;
+    if (shards !== null) return await openShards(bytes, name, shards);
     const filter = await Filter.open(bytes, { fileName: name, format });
-    current?.filter.free();
+    forget();
     current = { filter, name, bytes, info: filter.describe() };
     if (packed) current.info.notes.push(`gzip: ${grouped(bytes.length)} bytes unpacked`);
     fill(parts.message, "");

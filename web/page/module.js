@@ -1,4 +1,4 @@
-import { unpack } from "../unpack.js";
+import { unpackText } from "../unpack.js";
 
 let compiled;
 
@@ -13,7 +13,7 @@ function arrived() {
 async function compile() {
   await arrived();
   if (globalThis.perhapsWasm === undefined) throw new Error("wasm.js, a file beside this page, did not load");
-  return WebAssembly.compile(unpack(Uint8Array.from(atob(globalThis.perhapsWasm), (c) => c.charCodeAt(0))));
+  return WebAssembly.compile(unpackText(globalThis.perhapsWasm));
 }
 
 /** The WebAssembly module, which wasm.js brings along as a text; compiled once, for the page and its worker. */

@@ -246,7 +246,7 @@ function drawPlot(curves, rows) {
     },
     ...children,
   );
-  fill(parts.plot, picture);
+  fill(parts.plot, picture, h("p", { class: "quiet" }, "Dots: the families as the table has them."));
 }
 
 function drawCommands(row) {

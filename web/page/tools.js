@@ -1,4 +1,5 @@
-// What only the page's module has (web/page.cc): explanations, conversions, curves, budgets and intervals.
+// What only the page's module has (web/page.cc): explanations, conversions, curves, budgets, intervals, shards and the
+// choice of a family.
 import { inside, ready } from "../core.js";
 
 const { bytesLeft, bytesOfKey, check, handleOf, integerAt, jsonLeft, withBytes } = inside;
@@ -49,4 +50,28 @@ export async function rateInterval(hits, tries) {
   await ready();
   check(module().web_interval(hits, tries));
   return jsonLeft();
+}
+
+const NEEDS = ["once", "remove", "recent", "unknown", "merge", "parquet"]; // of web/choose.h
+
+/** {family, summary, reason, unmet} for needs that are true or false. */
+export async function chooseFamily(needs) {
+  await ready();
+  check(module().web_choose(NEEDS.reduce((bits, name, i) => bits | (needs[name] ? 1 << i : 0), 0)));
+  return jsonLeft();
+}
+
+/** Of a file of shards {count, here: [{index, offset, size}]}; of another null. */
+export async function shardsIn(bytes, name) {
+  await ready();
+  return withBytes([bytes, name], (at, text) => {
+    if (module().web_is_shards(at, bytes.length) === 0) return null;
+    check(module().web_shards(at, bytes.length, text));
+    return jsonLeft();
+  });
+}
+/** Which of so many shards has a key. */
+export function shardOf(key, count) {
+  const bytes = bytesOfKey(key);
+  return withBytes([bytes], (at) => module().web_shard_of(at, bytes.length, count));
 }

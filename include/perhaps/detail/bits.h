@@ -164,7 +164,11 @@ Word load_shared(const std::byte* at) noexcept {
 }
 
 // gcc 12 takes a function that only prefetches for one without effect, and drops calls of it that it does not inline
-// early; the empty statement is an effect.
+// early; the empty statement is an effect. WebAssembly has no such instruction: there the addresses are not computed.
+#if defined(__wasm__)
+inline void prefetch_read(const std::byte*) noexcept {}
+inline void prefetch_write(const std::byte*) noexcept {}
+#else
 inline void prefetch_read(const std::byte* at) noexcept {
   __builtin_prefetch(at, 0, 3);
   asm volatile("" : : "r"(at));
@@ -173,5 +177,6 @@ inline void prefetch_write(const std::byte* at) noexcept {
   __builtin_prefetch(at, 1, 3);
   asm volatile("" : : "r"(at));
 }
+#endif
 
 }  // namespace perhaps::detail
