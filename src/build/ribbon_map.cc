@@ -223,6 +223,11 @@ bool RibbonMapLayout::find(const Shape& shape, const std::byte* table, std::uint
   }
   const std::uint64_t low = place.equation.coefficients << place.slot;
   const std::uint64_t high = place.equation.coefficients >> 1 >> (63 - place.slot);
+  // Wide blocks are several lines, of which the loop below would wait for one after the other.
+  for (std::uint32_t at = 64; at < 8 * columns; at += 64) {
+    detail::prefetch_read(place.block + at);
+    detail::prefetch_read(place.next() + at);
+  }
   return answer(place.equation.fingerprint, [=, next = place.next()](std::uint32_t j) -> std::uint64_t {
     return ribbon::parity((detail::load<std::uint64_t>(place.block + 8 * j) & low) ^
                           (detail::load<std::uint64_t>(next + 8 * j) & high));
