@@ -82,7 +82,7 @@ void Memory::grow(std::uint64_t bytes) {
   other.mapped_ = round_up(bytes, kPage);
   other.data_ = map_pages(other.mapped_);
   other.size_ = bytes;
-#if defined(MREMAP_FIXED)
+#if defined(MREMAP_FIXED) && !defined(__EMSCRIPTEN__)
   if (mapped_ != 0) {
     // The pages move, not what they hold: both ends are huge-page boundaries, so whole tables of pages do. In the new
     // place they and those behind them are one area: so the next move finds one, too.
