@@ -8,6 +8,7 @@
 
 #include "grow.h"
 #include "key_list.h"
+#include "maps.h"
 #include "merge.h"
 #include "peak_memory.h"
 #include "perhaps/hash.h"
@@ -212,6 +213,13 @@ void Bench::run_grow(std::uint64_t n) {
   Table table = grow_table(n);
   if (!wanted(table)) return;
   refused_ |= !bench::run_grow(table, std::min<std::uint64_t>(rounds(n), 5));
+  tables_.push_back(std::move(table));
+}
+
+void Bench::run_maps(std::uint64_t n) {
+  Table table = maps_table(n);
+  if (!wanted(table)) return;
+  refused_ |= !bench::run_maps(table, std::min<std::uint64_t>(rounds(n), 5));
   tables_.push_back(std::move(table));
 }
 

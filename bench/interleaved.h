@@ -31,6 +31,7 @@ class Bench {
   template <class Key>
   void run(std::uint64_t n, const std::string& group, const std::vector<Entry<Key>>& entries);
   void run_grow(std::uint64_t n);
+  void run_maps(std::uint64_t n);
   void run_merge(std::uint64_t n);
   void run_route(std::uint64_t n);
   void run_ranges(std::uint64_t n);

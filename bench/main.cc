@@ -15,6 +15,7 @@
 #include "grow.h"
 #include "interleaved.h"
 #include "kernel/instruction_set.h"
+#include "maps.h"
 #include "merge.h"
 #include "options.h"
 #include "pin.h"
@@ -93,6 +94,7 @@ void list(const Options& options) {
         std::printf("table      %s\n", table.title().c_str());
     }
     if (n <= kMaxGrown) std::printf("table      %s\n", grow_table(n).title().c_str());
+    if (n <= kMaxMapped) std::printf("table      %s\n", maps_table(n).title().c_str());
     if (n <= kMaxMerged) std::printf("table      %s\n", merge_table(n).title().c_str());
     if (n <= kMaxRouted) std::printf("table      %s\n", route_table(n).title().c_str());
     if (n >= kMinRanged) {
@@ -153,6 +155,7 @@ int run(const Options& options) {
     if (options.quick && !options.keys_given && n > 1'000'000) continue;
     for (std::size_t i = 1; i < kGroups.size(); ++i) bench.run<std::uint64_t>(n, kGroups[i], numbers);
     if (n <= kMaxGrown) bench.run_grow(n);
+    if (n <= kMaxMapped) bench.run_maps(n);
     if (n <= kMaxMerged) bench.run_merge(n);
     if (n <= kMaxRouted) bench.run_route(n);
     if (n >= kMinRanged) bench.run_ranges(n);

@@ -38,9 +38,9 @@ Parsed parse(int argc, char** argv) {
                          ->type_name("LIST");
   add_number(app, "--rounds", options.rounds, "Rounds; default: 15; 7 at 1e8, and 3 for builds there");
   app.add_flag("--quick", options.quick,
-               "A few minutes: up to 1e7 keys (static, mutable, grow, merge: 1e6), 5 rounds, absent keys only");
+               "A few minutes: up to 1e7 keys (static, mutable, grow, maps, merge: 1e6), 5 rounds, absent keys only");
   app.add_option("--only", options.only,
-                 "Only tables whose title matches: ^lookup, \"^static build\", ^mutable, ^grow, ^route, ^ranges")
+                 "Only tables whose title matches: ^lookup, \"^static build\", ^mutable, ^grow, ^maps, ^route, ^ranges")
       ->type_name("REGEX");
   app.add_option("--contenders", options.contenders, "Only contenders whose name matches")->type_name("REGEX");
   app.add_option("--isa", options.isa, "Kernels to use: portable, sse4, avx2 ...")->type_name("NAME");

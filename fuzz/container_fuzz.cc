@@ -8,9 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "perhaps/any_map.h"
 #include "perhaps/detail/bits.h"
 #include "perhaps/file/container.h"
+#include "perhaps/file/exact_file.h"
 #include "perhaps/file/range_file.h"
+#include "perhaps/growing.h"
 #include "perhaps/quotient.h"
 #include "perhaps/window.h"
 
@@ -62,12 +65,17 @@ Answers range(std::size_t first, std::size_t end) {
   return set;
 }
 
-// Probes of a quotient table are bounded whatever the bytes say, but only a table that inserts could have made keeps
+// Probes of quotient and growing tables are bounded whatever the bytes say, but only a table that inserts could have made keeps
 // the promises of a filter.
+template <class Layout>
+bool verifies(const perhaps::File& file) {
+  const auto shape = *Layout::Shape::from(file.header().params);
+  return static_cast<bool>(Layout::verify(shape, file.header().sections[0].bytes));
+}
 bool is_sound(const perhaps::File& file) {
-  if (file.header().kind != perhaps::Kind::quotient) return true;
-  const auto shape = *perhaps::QuotientShape::from(file.header().params);
-  return static_cast<bool>(perhaps::QuotientLayout::verify(shape, file.header().sections[0].bytes));
+  if (file.header().kind == perhaps::Kind::quotient) return verifies<perhaps::QuotientLayout>(file);
+  if (file.header().kind == perhaps::Kind::growing) return verifies<perhaps::GrowingLayout>(file);
+  return true;
 }
 
 // How many of the last `count` keys inserted must answer *perhaps*.
@@ -143,6 +151,36 @@ void ask_ranges(const perhaps::RangeView& filter) {
   demand(merged->shape().keys <= filter.shape().keys);
 }
 
+// A value of a damaged map may be any: but the same alone as in a column, and 0 if there is none.
+void ask_map(const perhaps::AnyMap& map, std::span<const Bytes> keys) {
+  std::array<std::uint64_t, kKeys> values{};
+  Answers found{};
+  map.find(keys, values, found);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    std::uint64_t value = 1;
+    std::uint64_t is_found = 0;
+    map.find(keys.subspan(i, 1), {&value, 1}, {&is_found, 1});
+    demand(value == values[i] && is_found == (found[i / 64] >> i % 64 & 1));
+    demand(is_found != 0 || value == 0);
+  }
+  (void)map.describe();
+  (void)map.texts();
+}
+
+// An exact set answers the same as what any() makes a filter of, key by key and in a column.
+template <class Hasher>
+void ask_exact(const perhaps::File& file, const perhaps::AnyFilter& filter, std::span<const Bytes> keys) {
+  const auto set = perhaps::exact_in<Hasher>(file);
+  if (!set) return;
+  Answers column{};
+  set->contains(keys, std::span(column));
+  demand(column == query(filter, keys));
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    demand(set->contains(keys[i]) == ((column[i / 64] >> i % 64 & 1) != 0));
+  }
+  demand(set->figures().layers >= 1);
+}
+
 void open(Bytes bytes, const perhaps::OpenOptions& options) {
   auto file = perhaps::File::over(bytes, options);
   if (!file) {
@@ -160,6 +198,9 @@ void open(Bytes bytes, const perhaps::OpenOptions& options) {
   demand(description.fill >= 0 && description.fpr >= 0 && description.fpr <= 1 + 1e-9);
 
   if (file->header().kind == perhaps::Kind::range) ask_ranges(*perhaps::range_in(*file));
+  if (const auto map = perhaps::map_in(*file)) ask_map(**map, keys);
+  ask_exact<perhaps::Hash>(*file, *filter, keys);
+  ask_exact<perhaps::KeyedHash>(*file, *filter, keys);
   const perhaps::Family* family = perhaps::find_family(file->header().kind);
   if (family != nullptr && family->inserts) {
     change(*file, *filter, *family, keys);

@@ -43,7 +43,7 @@ class EndsWriter {
 
   // False: behind the last block.
   bool put(std::uint64_t at, std::uint64_t ends) noexcept {
-    const std::uint64_t b = at * grid_.block_of_slot >> 32;
+    const std::uint64_t b = grid_.block_of(at);
     const std::uint64_t in_block = at - b * grid_.slots;
     const std::uint64_t fit = grid_.slots - in_block;
     if (b >= grid_.all_blocks()) return false;
@@ -68,7 +68,7 @@ class SlotCopier {
 
   void copy(std::uint64_t from, std::uint64_t to, std::uint64_t count) noexcept {
     std::uint64_t from_block = from_.block_of(from);
-    std::uint64_t to_block = to * to_.block_of_slot >> 32;
+    std::uint64_t to_block = to_.block_of(to);
     from -= from_block * from_.per_block();
     to -= to_block * to_.slots;
     while (count != 0) {

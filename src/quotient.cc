@@ -354,7 +354,7 @@ bool QuotientWriter::finish() noexcept {
   for (std::uint64_t b = pen_.start_block + 1; b < t.blocks() && pen_.next_slot > b * 64; ++b) {
     t.set_spill(b, pen_.next_slot - b * 64);
   }
-  t.set_keys(pen_.written);
+  detail::store(pen_.table, pen_.written);
   return true;
 }
 

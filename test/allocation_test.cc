@@ -8,10 +8,12 @@
 
 #include <filesystem>
 
+#include "perhaps/coded_map.h"
 #include "perhaps/engine/allocate.h"
 #include "perhaps/engine/filter_block.h"
 #include "perhaps/engine/filter_set.h"
 #include "perhaps/engine/set_index.h"
+#include "perhaps/exact.h"
 #include "perhaps/file/container.h"
 #include "perhaps/file/shards.h"
 #include "perhaps/perhaps.h"
@@ -665,6 +667,105 @@ TEST_F(AllocationTest, IndexesAndSets) {
         if (set.size() != 0) {
           EXPECT_EQ(answers[0], (std::uint64_t{1} << set.size()) - 1);
         }
+      });
+}
+
+// A caller that only looks at the end must not get a set or a map that lacks what one call could not store.
+TEST_F(AllocationTest, ExactSets) {
+  std::vector<Bytes> universe = kNew.keys;
+  universe.insert(universe.end(), kOld.keys.begin(), kOld.keys.end());
+  const auto each_part = [](std::span<const Bytes> keys, auto take) {
+    for (std::size_t i = 0; i < keys.size(); i += 100) {
+      try {
+        static_cast<void>(take(keys.subspan(i, std::min<std::size_t>(100, keys.size() - i))));
+      } catch (const std::bad_alloc&) {
+      }
+    }
+  };
+  struct Way {
+    const char* name;
+    ExactRequest request;
+    bool begins;
+    std::uint64_t memory;
+  };
+  const ExactParts by_digit{.field = 2, .delimiter = '7'};
+  for (const Way& way : {Way{"size given", {}, true, 0}, Way{"size not given", {}, false, 0},
+                         Way{"kept in a file", {}, false, 4000}, Way{"parts", {by_digit}, true, 0}}) {
+    struct State {
+      std::optional<Exact> set = {};
+    };
+    const long requests = for_every_failure(
+        std::string("exact set, ") + way.name, [] { return State(); },
+        [&](State& state) {
+          ExactBuilder builder(way.request, {.threads = 2, .memory = way.memory, .spill_folder = folder_.string()});
+          const auto count = [&](std::span<const Bytes> keys) { return builder.count(keys), true; };
+          each_part(kOld.keys, [&](std::span<const Bytes> keys) { return builder.add_members(keys), true; });
+          if (way.request.parts) each_part(universe, count);
+          if (way.begins) {
+            try {
+              builder.begin(way.request.parts ? 0 : universe.size());
+            } catch (const std::bad_alloc&) {
+            }
+          }
+          each_part(universe, [&](std::span<const Bytes> keys) { return builder.add(keys); });
+          auto set = builder.finish();
+          if (!set) return false;
+          state.set.emplace(*std::move(set));
+          return true;
+        },
+        [&](const State& state, End end) {
+          EXPECT_EQ(end == End::done, state.set.has_value());
+          if (!state.set) return;
+          for (const Bytes key : kOld.keys) ASSERT_TRUE(state.set->contains(key));
+          for (const Bytes key : kNew.keys) ASSERT_FALSE(state.set->contains(key));
+        });
+    EXPECT_GT(requests, 20) << way.name;
+  }
+}
+
+TEST_F(AllocationTest, Maps) {
+  std::vector<std::uint64_t> values(kNew.keys.size());
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = i % 7 == 0 ? i % 50 : 0;
+  std::vector<Digest<Hash>> digests;
+  for (const Bytes key : kNew.keys) digests.push_back(Hash()(key));
+  struct State {
+    std::optional<RibbonMap> map = {};
+    std::optional<CodedMap> coded = {};
+  };
+  for_every_failure(
+      "ribbon map", [] { return State(); },
+      [&](State& state) {
+        RibbonMapBuilder builder({.value_bits = 8}, {.threads = 2});
+        auto lane = builder.lane();
+        for (std::size_t i = 0; i < digests.size(); i += 100) {
+          try {
+            static_cast<void>(
+                lane.insert(std::span<const Digest<Hash>>(digests).subspan(i, 100), std::span(values).subspan(i, 100)));
+          } catch (const std::bad_alloc&) {
+          }
+        }
+        auto map = builder.finish();
+        if (!map) return false;
+        state.map.emplace(*std::move(map));
+        return true;
+      },
+      [&](const State& state, End end) {
+        EXPECT_EQ(end == End::done, state.map.has_value());
+        if (!state.map) return;
+        for (std::size_t i = 0; i < digests.size(); ++i) ASSERT_EQ(state.map->find(digests[i]), values[i]) << i;
+      });
+  for_every_failure(
+      "coded map", [] { return State(); },
+      [&](State& state) {
+        auto map = CodedMap::build(digests, values, 0, {.threads = 2});
+        if (!map) return false;
+        state.coded.emplace(*std::move(map));
+        return true;
+      },
+      [&](const State& state, End end) {
+        EXPECT_EQ(end == End::done, state.coded.has_value());
+        if (!state.coded) return;
+        for (std::size_t i = 0; i < digests.size(); ++i) ASSERT_EQ(state.coded->find(digests[i]), values[i]) << i;
       });
 }
 

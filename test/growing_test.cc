@@ -1,8 +1,11 @@
 // Promise: a growing filter starts with nothing, takes any number of keys, misses none of them and keeps its rate at
-// every moment, within 18 bits per key at 1 %; it erases, counts and merges; no insert moves more than one part; its
-// bytes are the same whatever the instruction set, and no bytes make it read out of range. Would notice: a fingerprint
+// every moment, within 18 bits per key at 1 %; it erases, counts and merges; no insert moves more than one part or
+// copies the table; its bytes are the same whatever the instruction set, and no bytes make it read out of range. Would notice: a fingerprint
 // that loses its place or a bit when a part is moved, a plan that spends more than the rate, a copy that is not made.
 #include "perhaps/growing.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "support/growing.h"
 #include "support/kernels.h"
@@ -102,6 +105,30 @@ TEST(Growing, NoInsertMovesMoreThanOnePart) {
   }
   EXPECT_GT(moves, 50u);
   EXPECT_GE(filter.shape().grid().parts, 4u);
+}
+
+// How much memory this thread was given so far, page by page: every page was zeroed, or filled from another one.
+std::uint64_t bytes_given() {
+  rusage now;
+  getrusage(RUSAGE_THREAD, &now);
+  return static_cast<std::uint64_t>(now.ru_minflt) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Larger memory is more pages, not a copy of the table: to 7 MB, past the size from which filters ask for huge pages.
+// A part and its copy are 64 KiB each, the largest table that is copied has 256.
+TEST(Growing, NoInsertTakesOrCopiesMuchMemory) {
+  Growing filter(Request{.keys = 0, .fpr = 0.01});
+  std::uint64_t before = bytes_given();
+  std::uint64_t most = 0;
+  for (std::uint64_t n = 0; n < 3'500'000; ++n) {
+    ASSERT_NE(filter.insert(n), Inserted::full);
+    const std::uint64_t now = bytes_given();
+    most = std::max(most, now - before);
+    ASSERT_LE(now - before, std::uint64_t{512} << 10) << n << " keys, " << filter.byte_size() << " bytes";
+    before = now;
+  }
+  RecordProperty("most_kib", static_cast<int>(most >> 10));
+  EXPECT_GT(filter.byte_size(), Memory::kHugeFrom + (1 << 20));
 }
 
 TEST(Growing, AgreesWithAModel) {

@@ -65,12 +65,16 @@ TEST(Memory, CopiesAreEqualAndIndependent) {
 
 TEST(Memory, ResizingKeepsBytesAndZeroesNewOnes) {
   constexpr std::uint64_t kHuge = Memory::kHugeFrom;
-  const std::uint64_t sizes[] = {0, 1000, 5000, kHuge + 5'000'000, kHuge + 5'000'001, kHuge + 77, 900, kHuge, 0, 10};
+  const std::uint64_t sizes[] = {
+      0,         1000,  5000,  300'000,           301'000,           900'000,    500'000,           501'000,
+      5'000'000, 4'000, 4'001, kHuge + 5'000'000, kHuge + 5'000'001, kHuge + 77, kHuge + 8'000'000, 900,
+      kHuge,     0,     10};
   Memory m;
   std::uint64_t written = 0;
   for (const std::uint64_t size : sizes) {
     m.resize(size);
     ASSERT_EQ(m.size(), size);
+    EXPECT_EQ(address(m) % 64, 0u);
     EXPECT_TRUE(size < kHuge || address(m) % (2 << 20) == 0) << size;
     for (std::uint64_t i = 0; i < size; ++i) {
       ASSERT_EQ(m.data()[i], i < written ? static_cast<std::byte>(i * 31) : std::byte{0}) << size << ", byte " << i;

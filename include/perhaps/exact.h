@@ -311,7 +311,8 @@ class BasicExact : public ExactProbes<H> {
 
 // Takes members, then the universe, then builds:
 //   add_members* (count* begin)? add* finish
-// Each but begin and finish may be called from many threads at once. Throws std::bad_alloc.
+// Each but begin and finish may be called from many threads at once. Throws std::bad_alloc; once one call
+// has, all do, since what did not fit is missing.
 template <Hasher H>
 class BasicExactBuilder {
  public:

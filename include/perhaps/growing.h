@@ -89,22 +89,13 @@ struct GrowingLayout {
     const std::uint64_t i = spot.mixed >> (64 - grid.bucket_bits) & 63;
     if ((starts >> i & 1) == 0) return false;
     const std::uint64_t sought = detail::growing_sought(grid, spot.mixed);
-    const auto spilled = std::to_integer<std::uint64_t>(block[grid.block_bytes - 1]);
-    if (spilled < grid.slots) [[likely]] {
-      // Most runs end in the block of their bucket.
-      const std::uint64_t all = detail::load<std::uint64_t>(block + grid.slot_bytes);
-      const std::uint64_t ends = all & (~std::uint64_t{0} >> (64 - grid.slots)) & ~std::uint64_t{0} << spilled;
-      const std::uint64_t last = Bits::find(ends, Bits::popcount(starts << (63 - i)) - 1);
-      if (last < 64) [[likely]] {
-        const std::uint64_t before = ends & ((std::uint64_t{1} << last) - 1);
-        std::uint64_t at = std::max(spilled, static_cast<std::uint64_t>(std::bit_width(before)));
-        if (at > last) return true;
-        for (;; ++at) {
-          const std::uint64_t bit = at * grid.width;
-          const std::uint64_t slot = detail::load<std::uint64_t>(block + bit / 8) >> bit % 8 & grid.slot_mask();
-          if (detail::agree(slot, sought)) return true;
-          if (at == last) return false;
-        }
+    if (const auto run = detail::GrowingPart<Bits>::run_within(grid, block, starts, i); run.found()) [[likely]] {
+      if (run.first > run.last) return true;
+      for (std::uint64_t at = run.first;; ++at) {
+        const std::uint64_t bit = at * grid.width;
+        const std::uint64_t slot = detail::load<std::uint64_t>(block + bit / 8) >> bit % 8 & grid.slot_mask();
+        if (detail::agree(slot, sought)) return true;
+        if (at == run.last) return false;
       }
     }
     return has_far<Bits>(grid, table, spot, sought);

@@ -99,16 +99,8 @@ struct QuotientLayout {
     const std::uint64_t i = q % 64;
     if ((starts >> i & 1) == 0) return false;
     const std::uint64_t value = (fingerprint & t.slot_mask()) >> shape.guard_bits << shape.guard_bits;
-    const std::uint64_t spilled = t.stored_spill(q / 64);
-    if (spilled < 64) [[likely]] {
-      // Most runs end in the block of their quotient: run_of() in one word.
-      const std::uint64_t ends = t.run_ends(q / 64) & ~std::uint64_t{0} << spilled;
-      const std::uint64_t last = Bits::find(ends, Bits::popcount(starts << (63 - i)) - 1);
-      if (last < 64) [[likely]] {
-        const std::uint64_t before = ends & ((std::uint64_t{1} << last) - 1);
-        const std::uint64_t first = std::max(std::max(i, spilled), static_cast<std::uint64_t>(std::bit_width(before)));
-        return first > last || t.any_equal(block, first, last, value, shape.guard_bits);
-      }
+    if (const auto run = t.run_within(t.grid(), block, starts, i); run.found()) [[likely]] {
+      return run.first > run.last || t.any_equal(block, run.first, run.last, value, shape.guard_bits);
     }
     return has_far<Bits>(shape, table, q, value);
   }

@@ -12,8 +12,10 @@
 //   of a key    the lowest bits of its fingerprint  its value, lowest bit first
 //
 // Fronts, layers, the dense part and the way of a key through them are those of a ribbon filter with as many columns
-// and wide = 0, and so are the bytes of the table. A map of no keys finds nothing. A table that says `every` is
-// refused: a map cannot answer *perhaps*.
+// and wide = 0, and so are the bytes of the table. A table that says `every` is refused: a map cannot answer *perhaps*.
+//
+// An absent key is also found to be absent if its way leads to a dense part without slots, whatever the check bits: so
+// a map of no keys finds nothing, and one whose fronts hold all keys denies the few others that the fronts pass on.
 //
 // Space: 1.005 (value_bits + check_bits) bits per key at 1e6 keys and eight columns: 0.3 % of the slots are empty, and
 // the codes take two bits for 128 keys, which is 0.2 % of eight columns and 1.6 % of one (1.02 bits per key).
@@ -152,7 +154,7 @@ class RibbonMapProbes {
   std::uint64_t keys() const noexcept { return shape_.keys(); }
   void prefetch(digest d) const noexcept { RibbonMapLayout::prefetch(shape_, table_, d.word()); }
 
-  // Nothing if the key is not in the map. Without check bits that happens only if the map has no keys.
+  // Nothing if the key is not in the map. Without check bits that is rare (see above).
   std::optional<std::uint64_t> find(digest d) const noexcept {
     d.check(hasher_);
     std::uint64_t value = 0;

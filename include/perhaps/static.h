@@ -178,67 +178,84 @@ class StaticFamily {
   ~StaticFamily() = default;
 };
 
+// The shape of a table that is being built front by front, if its layout has fronts.
+template <class Shape>
+struct FrontByFront {
+  Shape whole{};
+  // The front that is being built, or the shards, as a table of its own, and where it begins.
+  Shape now{};
+  std::uint64_t at = 0;
+  unsigned run_bits = 0;
+
+  void begin(const Shape& shape) {
+    whole = shape;
+    if constexpr (requires { whole.drop_fronts(); }) whole.drop_fronts();
+    now = whole;
+  }
+  // One more, for so many keys. False, and the shards are next: they are too few, or there can be no more fronts.
+  bool add(std::uint64_t keys) {
+    at = whole.front_bytes();
+    now = whole.behind();
+    now.keys = keys;
+    whole.add_front(keys);
+    if (whole.front_bytes() == at) {
+      now.drop_fronts();
+      return false;
+    }
+    run_bits = now.add_front(keys);
+    return true;
+  }
+};
+
 template <StaticLayout L>
 class StaticFamilyOf final : public StaticFamily {
  public:
   explicit StaticFamilyOf(const RequestOf<typename L::Shape>& request) : request_(request) {}
-  typename L::Shape shape() const noexcept { return shape_; }
+  typename L::Shape shape() const noexcept { return fronts_.whole; }
 
   std::string_view name() const noexcept override { return L::family; }
   unsigned fix_shape(std::uint64_t keys) override {
     request_.keys = keys;
-    shape_ = L::Shape::for_keys(request_);
-    if constexpr (FrontedLayout<L>) shape_.drop_fronts();
-    now_ = shape_;
-    assert(shape_.shard_bits <= kMaxShardBits);
-    return shape_.shard_bits;
+    fronts_.begin(L::Shape::for_keys(request_));
+    assert(shape().shard_bits <= kMaxShardBits);
+    return shape().shard_bits;
   }
   std::uint64_t front_bytes() const noexcept override {
-    if constexpr (FrontedLayout<L>) return shape_.front_bytes();
+    if constexpr (FrontedLayout<L>) return shape().front_bytes();
     return 0;
   }
   bool add_front([[maybe_unused]] std::uint64_t keys) override {
-    if constexpr (FrontedLayout<L>) {
-      at_ = shape_.front_bytes();
-      now_ = shape_.behind();
-      now_.keys = keys;
-      shape_.add_front(keys);
-      if (shape_.front_bytes() == at_) {  // too few keys, or as many fronts as there can be
-        now_.drop_fronts();
-        return false;
-      }
-      run_bits_ = now_.add_front(keys);
-      return true;
-    }
+    if constexpr (FrontedLayout<L>) return fronts_.add(keys);
     return false;
   }
-  unsigned run_bits() const noexcept override { return run_bits_; }
+  unsigned run_bits() const noexcept override { return fronts_.run_bits; }
   std::uint64_t runs_together() const noexcept override {
     if constexpr (FrontedLayout<L>) return L::kRunsTogether;
     return 1;
   }
   void build_front([[maybe_unused]] std::byte* table, [[maybe_unused]] std::span<const StaticRun> runs,
                    [[maybe_unused]] StaticScratch& scratch) const override {
-    if constexpr (FrontedLayout<L>) L::build_front(now_, table + at_, run_bits_, runs, scratch);
+    if constexpr (FrontedLayout<L>) L::build_front(fronts_.now, table + fronts_.at, fronts_.run_bits, runs, scratch);
   }
   void skip_front() override {
-    if constexpr (FrontedLayout<L>) shape_.skip_front();
+    if constexpr (FrontedLayout<L>) fronts_.whole.skip_front();
   }
   void remix([[maybe_unused]] std::span<std::uint64_t> digests) const noexcept override {
     if constexpr (FrontedLayout<L>) std::transform(digests.begin(), digests.end(), digests.begin(), L::remixed);
   }
-  std::uint64_t shard_bytes(std::uint64_t keys) const noexcept override { return L::shard_bytes(now_, keys); }
-  void fix_size(std::uint64_t table_bytes) override { shape_.table_bytes = table_bytes; }
+  std::uint64_t shard_bytes(std::uint64_t keys) const noexcept override { return L::shard_bytes(fronts_.now, keys); }
+  void fix_size(std::uint64_t table_bytes) override { fronts_.whole.table_bytes = table_bytes; }
   void build_shard(std::span<const std::uint64_t> digests, std::span<std::byte> out,
                    StaticScratch& scratch) const override {
-    L::build_shard(now_, digests, out, scratch);
+    L::build_shard(fronts_.now, digests, out, scratch);
   }
   std::uint64_t missing(const std::byte* table, std::span<const std::uint64_t> digests) const noexcept override {
     std::array<std::uint64_t, 16> answers;
     std::uint64_t there = 0;
     for (std::size_t from = 0; from < digests.size(); from += answers.size() * kBatch) {
       const auto some = digests.subspan(from, std::min(answers.size() * kBatch, digests.size() - from));
-      detail::query_batch<L>(now_, table + at_, {.words = some.data(), .count = some.size()}, answers.data());
+      detail::query_batch<L>(fronts_.now, table + fronts_.at, {.words = some.data(), .count = some.size()},
+                             answers.data());
       for (std::size_t i = 0; i * kBatch < some.size(); ++i) there += static_cast<unsigned>(std::popcount(answers[i]));
     }
     return digests.size() - there;
@@ -246,11 +263,7 @@ class StaticFamilyOf final : public StaticFamily {
 
  private:
   RequestOf<typename L::Shape> request_;
-  typename L::Shape shape_{};
-  // The front that is being built, or the shards, as a table of its own, and where it begins.
-  typename L::Shape now_{};
-  std::uint64_t at_ = 0;
-  unsigned run_bits_ = 0;
+  FrontByFront<typename L::Shape> fronts_;
 };
 
 // The pipeline over plain words: src/build/pipeline.cc. Virtual, so that the library exports two functions of it only.

@@ -28,7 +28,7 @@ struct MapRun {
 class MapFamily {
  public:
   MapFamily(const MapRequest& request, std::uint64_t unspread) : request_(request), unspread_(unspread) {}
-  RibbonMapShape shape() const noexcept { return {shape_, request_.check_bits}; }
+  RibbonMapShape shape() const noexcept { return {fronts_.whole, request_.check_bits}; }
   bool solved() const noexcept { return solved_; }
 
   static std::string_view name() noexcept { return RibbonMapLayout::family; }
@@ -41,44 +41,32 @@ class MapFamily {
 
   void fix_value_bits(std::uint32_t bits) noexcept { request_.value_bits = bits; }
   unsigned fix_shape(std::uint64_t keys) {
-    shape_ = detail::ribbon_of(keys, request_.value_bits + request_.check_bits);
-    shape_.drop_fronts();
-    now_ = shape_;
+    fronts_.begin(detail::ribbon_of(keys, request_.value_bits + request_.check_bits));
     return 0;
   }
-  std::uint64_t front_bytes() const noexcept { return shape_.front_bytes(); }
-  bool add_front(std::uint64_t keys) {
-    at_ = shape_.front_bytes();
-    now_ = shape_.behind();
-    now_.keys = keys;
-    shape_.add_front(keys);
-    if (shape_.front_bytes() == at_) {  // too few keys, or as many fronts as there can be
-      now_.drop_fronts();
-      return false;
-    }
-    run_bits_ = now_.add_front(keys);
-    return true;
-  }
-  unsigned run_bits() const noexcept { return run_bits_; }
+  std::uint64_t front_bytes() const noexcept { return fronts_.whole.front_bytes(); }
+  bool add_front(std::uint64_t keys) { return fronts_.add(keys); }
+  unsigned run_bits() const noexcept { return fronts_.run_bits; }
   static std::uint64_t runs_together() noexcept { return RibbonLayout::kRunsTogether; }
   void build_front(std::byte* table, std::span<const MapRun> runs, StaticScratch& scratch) const {
-    with_values([&](auto of) { ribbon::build_front(now_, of, table + at_, run_bits_, runs, scratch); });
+    with_values(
+        [&](auto of) { ribbon::build_front(fronts_.now, of, table + fronts_.at, fronts_.run_bits, runs, scratch); });
   }
-  void skip_front() { shape_.skip_front(); }
+  void skip_front() { fronts_.whole.skip_front(); }
   static void remix(std::span<Entry> entries) noexcept {
     for (Entry& entry : entries) entry.digest = RibbonLayout::remixed(entry.digest);
   }
-  std::uint64_t shard_bytes(std::uint64_t keys) const noexcept { return RibbonLayout::shard_bytes(now_, keys); }
-  void fix_size(std::uint64_t table_bytes) { shape_.table_bytes = table_bytes; }
+  std::uint64_t shard_bytes(std::uint64_t keys) const noexcept { return RibbonLayout::shard_bytes(fronts_.now, keys); }
+  void fix_size(std::uint64_t table_bytes) { fronts_.whole.table_bytes = table_bytes; }
   void build_shard(std::span<const Entry> entries, std::span<std::byte> out, StaticScratch& scratch) {
     with_values([&](auto of) {
-      if (!ribbon::build_shard(now_, of, entries, out, scratch)) solved_ = false;
+      if (!ribbon::build_shard(fronts_.now, of, entries, out, scratch)) solved_ = false;
     });
   }
   // How many of the entries the table has no or another value for.
   std::uint64_t missing(const std::byte* table, std::span<const Entry> entries) const noexcept {
     constexpr std::size_t kSome = 4 * kBatch;
-    const RibbonMapShape now{now_, request_.check_bits};
+    const RibbonMapShape now{fronts_.now, request_.check_bits};
     std::array<std::uint64_t, kSome> words;
     std::array<std::uint64_t, kSome> values;
     std::array<std::uint64_t, kSome / kBatch> found;
@@ -86,7 +74,7 @@ class MapFamily {
     for (std::size_t from = 0; from < entries.size(); from += kSome) {
       const auto some = entries.subspan(from, std::min(kSome, entries.size() - from));
       std::transform(some.begin(), some.end(), words.begin(), [](const Entry& entry) { return entry.digest; });
-      RibbonMapLayout::find(now, table + at_, {.words = words.data(), .count = some.size()}, values.data(),
+      RibbonMapLayout::find(now, table + fronts_.at, {.words = words.data(), .count = some.size()}, values.data(),
                             found.data());
       for (std::size_t i = 0; i < some.size(); ++i) {
         missing += (found[i / kBatch] >> i % kBatch & 1) == 0 || values[i] != some[i].value;
@@ -108,11 +96,7 @@ class MapFamily {
 
   MapRequest request_;
   std::uint64_t unspread_;
-  RibbonShape shape_;
-  // The front that is being built, or the shard, as a table of its own, and where it begins.
-  RibbonShape now_;
-  std::uint64_t at_ = 0;
-  unsigned run_bits_ = 0;
+  detail::FrontByFront<RibbonShape> fronts_;
   std::atomic<bool> solved_ = true;
 };
 
@@ -239,6 +223,11 @@ bool RibbonMapLayout::find(const Shape& shape, const std::byte* table, std::uint
   }
   const std::uint64_t low = place.equation.coefficients << place.slot;
   const std::uint64_t high = place.equation.coefficients >> 1 >> (63 - place.slot);
+  // Wide blocks are several lines, of which the loop below would wait for one after the other.
+  for (std::uint32_t at = 64; at < 8 * columns; at += 64) {
+    detail::prefetch_read(place.block + at);
+    detail::prefetch_read(place.next() + at);
+  }
   return answer(place.equation.fingerprint, [=, next = place.next()](std::uint32_t j) -> std::uint64_t {
     return ribbon::parity((detail::load<std::uint64_t>(place.block + 8 * j) & low) ^
                           (detail::load<std::uint64_t>(next + 8 * j) & high));

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cmath>
 #include <mutex>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -152,6 +153,19 @@ class ExactBuild {
       : request_(request), options_(std::move(options)), spool_(options_) {
     options_.threads = std::max(options_.threads, 1u);
     if (!request_.parts) parts_.push_back({});
+  }
+
+  // What was given and then forgotten would make a set that lacks it: after a step that ran out of memory every other
+  // one throws as well, whatever the caller did with the first exception.
+  template <class Step>
+  auto complete(Step step) {
+    if (no_memory_) throw std::bad_alloc();
+    try {
+      return step();
+    } catch (const std::bad_alloc&) {
+      no_memory_ = true;
+      throw;
+    }
   }
 
   void add_members(const ExactKeys& keys) {
@@ -572,6 +586,7 @@ class ExactBuild {
   std::mutex mutex_;
   std::atomic<bool> failed_ = false;
   std::optional<Error> error_;
+  std::atomic<bool> no_memory_ = false;  // and members or keys of the universe may have been lost
 
   std::vector<ExactPart> parts_;  // one, if there are no parts
   std::unordered_map<std::uint64_t, std::uint32_t> part_index_;
@@ -595,11 +610,21 @@ class ExactBuild {
 std::shared_ptr<ExactBuild> exact_build(const ExactRequest& request, BuildOptions options) {
   return std::make_shared<ExactBuild>(request, std::move(options));
 }
-void exact_members(ExactBuild& build, const ExactKeys& keys) { build.add_members(keys); }
-void exact_count(ExactBuild& build, const ExactKeys& keys) { build.count(keys); }
-void exact_begin(ExactBuild& build, std::uint64_t universe) { build.begin(universe); }
-bool exact_add(ExactBuild& build, const ExactKeys& keys) { return build.add(keys); }
-Result<std::shared_ptr<const ExactTables>> exact_finish(ExactBuild& build) { return build.finish(); }
+void exact_members(ExactBuild& build, const ExactKeys& keys) {
+  build.complete([&] { build.add_members(keys); });
+}
+void exact_count(ExactBuild& build, const ExactKeys& keys) {
+  build.complete([&] { build.count(keys); });
+}
+void exact_begin(ExactBuild& build, std::uint64_t universe) {
+  build.complete([&] { build.begin(universe); });
+}
+bool exact_add(ExactBuild& build, const ExactKeys& keys) {
+  return build.complete([&] { return build.add(keys); });
+}
+Result<std::shared_ptr<const ExactTables>> exact_finish(ExactBuild& build) {
+  return build.complete([&] { return build.finish(); });
+}
 std::uint64_t exact_advice(const ExactBuild& build) noexcept { return build.advice(); }
 
 }  // namespace perhaps::detail

@@ -1,6 +1,4 @@
-// The operations on a quotient table, over the bit tricks of an instruction set. Ranks and selects are most of the
-// work: with BMI2 a select is two instructions instead of some thirty, and x86-64 without POPCNT counts bits in a
-// dozen. So these are compiled twice, from the same text; all are inlined into functions of their instruction set.
+// The operations on a quotient table, compiled for each instruction set (run_editor.h).
 #pragma once
 #include "kernel/quotient.h"
 
@@ -9,7 +7,8 @@ namespace perhaps::quotient {
 template <class Bits>
 PERHAPS_INLINE Inserted insert_as(const QuotientShape& shape, std::byte* table, std::uint64_t fingerprint) noexcept {
   Editor<Bits> t(shape, table);
-  if (t.keys() >= shape.capacity()) return Inserted::full;
+  const std::uint64_t keys = QuotientLayout::keys(shape, table);
+  if (keys >= shape.capacity()) return Inserted::full;
   const std::uint64_t q = fingerprint >> shape.width();
   const std::uint64_t value = fingerprint & t.slot_mask();
   const std::uint64_t starts = t.occupied(q / 64);
@@ -33,18 +32,8 @@ PERHAPS_INLINE Inserted insert_as(const QuotientShape& shape, std::byte* table, 
     present = (slot > run.first && t.slot(slot - 1) >> shape.guard_bits == remainder) ||
               (slot <= run.last && t.slot(slot) >> shape.guard_bits == remainder);
   }
-  const bool ends_run = !has_run || slot > run.last;
-  // Spills first: they are found through the run ends, which are about to move.
-  for (std::uint64_t b = q / 64 + 1; b <= unused / 64; ++b) {
-    const std::uint64_t stored = t.stored_spill(b);
-    if (stored < Table::kFarSpill) t.set_spill(b, stored + 1);
-  }
-  if (ends_run && has_run) {
-    t.set_run_ends(run.last / 64, t.run_ends(run.last / 64) & ~(std::uint64_t{1} << run.last % 64));
-  }
-  t.insert_at(slot, unused, value, ends_run);
-  t.set_occupied(q / 64, starts | std::uint64_t{1} << q % 64);
-  t.set_keys(t.keys() + 1);
+  t.insert(q, starts, has_run, run, slot, unused, value);
+  detail::store(table, keys + 1);
   return present ? Inserted::present : Inserted::added;
 }
 
@@ -54,7 +43,8 @@ PERHAPS_INLINE Erased erase_as(const QuotientShape& shape, std::byte* table, std
   const std::uint64_t q = fingerprint >> shape.width();
   const std::uint64_t value = fingerprint & t.slot_mask();
   const std::uint64_t starts = t.occupied(q / 64);
-  if (t.keys() == 0 || (starts >> q % 64 & 1) == 0) return Erased::absent;
+  const std::uint64_t keys = QuotientLayout::keys(shape, table);
+  if (keys == 0 || (starts >> q % 64 & 1) == 0) return Erased::absent;
   const auto run = t.run_of(q);
   if (!run.found()) return Erased::absent;
   const std::uint64_t behind = upper_bound(t, run, value);
@@ -63,24 +53,8 @@ PERHAPS_INLINE Erased erase_as(const QuotientShape& shape, std::byte* table, std
   std::uint64_t settled = slot + 1 == t.slots() ? t.slots() : t.template first_settled<false>(slot + 1);
   // A sound table may be used up to its last slot.
   if (settled == Table::kNowhere) settled = t.slots();
-
-  // Spills that are stored as "far" may come near: they are found through the run ends, so before those move.
-  std::uint64_t known = Table::kNowhere;  // the spill of block b - 1, once it had to be found
-  for (std::uint64_t b = q / 64 + 1; b <= (settled - 1) / 64; ++b) {
-    std::uint64_t spilled = t.stored_spill(b);
-    if (spilled == Table::kFarSpill) spilled = known == Table::kNowhere ? t.spill(b) : t.spill_after(b - 1, known);
-    known = spilled;
-    if (spilled == 0 || spilled == Table::kNowhere) return Erased::absent;
-    t.set_spill(b, spilled - 1);
-  }
-  const bool only = run.first == run.last;
-  if (only) {
-    t.set_occupied(q / 64, starts & ~(std::uint64_t{1} << q % 64));
-  } else if (slot == run.last) {
-    t.set_run_ends((slot - 1) / 64, t.run_ends((slot - 1) / 64) | std::uint64_t{1} << (slot - 1) % 64);
-  }
-  t.erase_at(slot, settled);
-  t.set_keys(t.keys() - 1);
+  if (!t.erase(q, starts, run, slot, settled)) return Erased::absent;
+  detail::store(table, keys - 1);
   return Erased::removed;
 }
 

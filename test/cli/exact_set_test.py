@@ -29,7 +29,9 @@ class Exact(Case):
         self.assertEqual(self.ok("query", "e", "all"), lines(self.some))
         self.assertEqual(self.text("query", "-v", "-c", "e", "all").strip(), str(len(self.all) - len(self.some)))
         self.assertEqual((self.built["members"], self.built["universe"]), (len(self.some), len(self.all)))
-        self.assertLess(self.built["times_limit"], 1.7)  # of 282 members: heads and rounding count
+        # Of 282 members, heads, codes and rounding to words of two ribbons count: 72 bytes each.
+        least = self.built["bytes"] / self.built["times_limit"]
+        self.assertLess(self.built["bytes"], 1.08 * least + 2 * 72)
         proof = self.json("verify", "e", "--members", "some", "--universe", "all")
         self.assertEqual((proof["exact"], proof["false_in"], proof["false_out"]), (True, 0, 0))
         self.assertEqual(proof["others"], len(self.all) - len(self.some))

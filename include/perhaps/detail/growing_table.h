@@ -1,4 +1,4 @@
-// The shape of a growing filter (growing.h), where things are in its table, and how to find a run.
+// The shape of a growing filter (growing.h), and where things are in its table.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "perhaps/detail/bits.h"
+#include "perhaps/detail/run_table.h"
 #include "perhaps/result.h"
 #include "perhaps/sizing.h"
 
@@ -67,6 +68,13 @@ struct GrowingGrid {
   constexpr std::uint64_t room() const noexcept { return all_slots() / 16 * 15 + all_slots() % 16 * 15 / 16; }
   constexpr std::uint64_t bytes() const noexcept { return parts * part_bytes; }
   constexpr std::uint64_t slot_mask() const noexcept { return (std::uint64_t{1} << width) - 1; }
+
+  // Of a part. Its buckets have no slots of their own: runs fill a block from the front.
+  constexpr std::uint64_t block_of(std::uint64_t slot) const noexcept { return slot * block_of_slot >> 32; }
+  constexpr std::uint64_t in_block(std::uint64_t slot, std::uint64_t b) const noexcept { return slot - b * slots; }
+  static constexpr std::uint64_t home_of(std::uint64_t) noexcept { return 0; }
+  constexpr std::uint64_t occupied_at() const noexcept { return block_bytes - 9; }
+  constexpr std::uint64_t run_ends_at() const noexcept { return slot_bytes; }
 };
 
 }  // namespace detail
@@ -131,103 +139,29 @@ PERHAPS_INLINE bool agree(std::uint64_t slot, std::uint64_t sought) noexcept {
   return (slot ^ sought) <= (slot ^ (slot - 1));
 }
 
-// One part of a table. Const, and safe for any bytes: whatever they say, no function leaves the part or loops for ever,
-// and kNowhere means that the bytes contradict themselves or that the part ends. Slots are numbered through the part.
+// The runs of one part of a table, and where they leave room. Slots are numbered through the part.
 template <class Bits>
-class GrowingPart {
+class GrowingPart : public RunTable<GrowingGrid, Bits> {
+  using Base = RunTable<GrowingGrid, Bits>;
+
  public:
-  static constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
-  static constexpr std::uint64_t kFarSpill = 255;
+  using Base::blocks;
+  using Base::kNowhere;
+  using Base::occupied;
+  using Base::per_block;
+  using Base::run_end;
+  using Base::slots;
+  using Base::spill;
+  using Base::stored_spill;
 
-  struct Run {
-    std::uint64_t first;
-    std::uint64_t last;
-    bool found() const noexcept { return last != kNowhere; }
-  };
-
-  PERHAPS_INLINE GrowingPart(const GrowingGrid& grid, const std::byte* blocks) noexcept
-      : grid_(grid), blocks_at_(blocks), blocks_(grid.all_blocks()) {}
-
-  PERHAPS_INLINE const GrowingGrid& grid() const noexcept { return grid_; }
-  PERHAPS_INLINE std::uint64_t blocks() const noexcept { return blocks_; }
-  PERHAPS_INLINE std::uint64_t per_block() const noexcept { return grid_.slots; }
-  PERHAPS_INLINE std::uint64_t slots() const noexcept { return blocks_ * per_block(); }
-
-  // REQUIRES here and below: b < blocks(), slot < slots()
-  PERHAPS_INLINE const std::byte* block(std::uint64_t b) const noexcept { return blocks_at_ + b * grid_.block_bytes; }
-  PERHAPS_INLINE std::uint64_t occupied(std::uint64_t b) const noexcept {
-    return load<std::uint64_t>(block(b) + grid_.block_bytes - 9);
-  }
-  PERHAPS_INLINE std::uint64_t run_ends(std::uint64_t b) const noexcept {
-    return load<std::uint64_t>(block(b) + grid_.slot_bytes) & ends_mask();
-  }
-  PERHAPS_INLINE std::uint64_t ends_mask() const noexcept { return ~std::uint64_t{0} >> (64 - grid_.slots); }
-  PERHAPS_INLINE std::uint64_t stored_spill(std::uint64_t b) const noexcept {
-    return std::to_integer<std::uint64_t>(block(b)[grid_.block_bytes - 1]);
-  }
-  PERHAPS_INLINE std::uint64_t block_of(std::uint64_t slot) const noexcept { return slot * grid_.block_of_slot >> 32; }
-  PERHAPS_INLINE std::uint64_t slot(std::uint64_t s) const noexcept {
-    const std::uint64_t b = block_of(s);
-    return slot_in(block(b), s - b * per_block());
-  }
-  PERHAPS_INLINE std::uint64_t slot_in(const std::byte* in_block, std::uint64_t i) const noexcept {
-    const std::uint64_t bit = i * grid_.width;
-    return load<std::uint64_t>(in_block + bit / 8) >> bit % 8 & grid_.slot_mask();
-  }
-  // The d-th run end at or after slot `from`.  REQUIRES: d >= 1
-  PERHAPS_INLINE std::uint64_t run_end(std::uint64_t from, std::uint64_t d) const noexcept {
-    std::uint64_t b = block_of(from);
-    if (b >= blocks_) return kNowhere;
-    std::uint64_t word = run_ends(b) & ~std::uint64_t{0} << (from - b * per_block());
-    for (;;) {
-      const std::uint64_t i = Bits::find(word, d - 1);
-      if (i < 64) return b * per_block() + i;
-      d -= Bits::popcount(word);
-      if (++b == blocks_) return kNowhere;
-      word = run_ends(b);
-    }
-  }
-
-  PERHAPS_INLINE std::uint64_t spill(std::uint64_t b) const noexcept {
-    const std::uint64_t stored = stored_spill(b);
-    return stored < kFarSpill ? stored : far_spill(b);
-  }
-  // The spill of block b + 1, given that of b.
-  PERHAPS_INLINE std::uint64_t spill_after(std::uint64_t b, std::uint64_t spill_of_b) const noexcept {
-    const std::uint64_t runs = Bits::popcount(occupied(b));
-    if (runs == 0) return spill_of_b > per_block() ? spill_of_b - per_block() : 0;
-    const std::uint64_t end = run_end(b * per_block() + spill_of_b, runs);
-    if (end == kNowhere) return kNowhere;
-    return end + 1 > (b + 1) * per_block() ? end + 1 - (b + 1) * per_block() : 0;
-  }
-
-  // The run of bucket q of this part.  REQUIRES: q is occupied
-  PERHAPS_INLINE Run run_of(std::uint64_t q) const noexcept {
-    const std::uint64_t b = q / 64;
-    const std::uint64_t spilled = spill(b);
-    if (spilled >= slots()) return {0, kNowhere};
-    const std::uint64_t least = b * per_block() + spilled;
-    const std::uint64_t last = run_end(least, Bits::popcount(occupied(b) << (63 - q % 64)));
-    if (last == kNowhere || last < least) return {0, kNowhere};
-    return {behind_run_before(last, least), last};
-  }
-  // Where the run of bucket q would begin.  REQUIRES: q is not occupied
-  PERHAPS_INLINE std::uint64_t place_of(std::uint64_t q) const noexcept {
-    const std::uint64_t b = q / 64;
-    const std::uint64_t spilled = spill(b);
-    if (spilled >= slots()) return kNowhere;
-    const std::uint64_t runs_before = Bits::popcount(occupied(b) & ((std::uint64_t{1} << q % 64) - 1));
-    if (runs_before == 0) return b * per_block() + spilled;
-    const std::uint64_t end = run_end(b * per_block() + spilled, runs_before);
-    return end == kNowhere ? kNowhere : end + 1;
-  }
+  PERHAPS_INLINE GrowingPart(const GrowingGrid& grid, const std::byte* part) noexcept : Base(grid, part) {}
 
   // Slots are in use without a gap from the first one of block b on: the first that is not, or the boundary at which
   // what belongs to the next block begins. With kUnused, the next one behind that boundary which is not in use.
   template <bool kUnused>
   PERHAPS_INLINE std::uint64_t first_behind(std::uint64_t b) const noexcept {
-    for (; b < blocks_; ++b) {
-      if (b + 1 < blocks_ && stored_spill(b + 1) != 0) continue;
+    for (; b < blocks(); ++b) {
+      if (b + 1 < blocks() && stored_spill(b + 1) != 0) continue;
       const std::uint64_t spilled = spill(b);
       if (spilled >= slots()) return kNowhere;
       const std::uint64_t runs = Bits::popcount(occupied(b));
@@ -242,27 +176,6 @@ class GrowingPart {
     }
     return kNowhere;
   }
-
- private:
-  [[gnu::noinline]] std::uint64_t far_spill(std::uint64_t b) const noexcept {
-    std::uint64_t known = b;
-    while (known > 0 && stored_spill(known) >= kFarSpill) --known;
-    std::uint64_t spilled = known == 0 ? 0 : stored_spill(known);
-    for (; known < b && spilled != kNowhere; ++known) spilled = spill_after(known, spilled);
-    return spilled;
-  }
-  // One more than the last run end below `last`, if that is more than `least`.
-  PERHAPS_INLINE std::uint64_t behind_run_before(std::uint64_t last, std::uint64_t least) const noexcept {
-    std::uint64_t b = block_of(last);
-    const std::uint64_t lowest = block_of(least);
-    std::uint64_t word = run_ends(b) & ((std::uint64_t{1} << (last - b * per_block())) - 1);
-    while (word == 0 && b > lowest) word = run_ends(--b);
-    return word == 0 ? least : std::max(least, b * per_block() + static_cast<std::uint64_t>(std::bit_width(word)));
-  }
-
-  GrowingGrid grid_;
-  const std::byte* blocks_at_;
-  std::uint64_t blocks_;
 };
 
 // Where a digest belongs.
@@ -288,12 +201,25 @@ PERHAPS_INLINE std::uint64_t growing_offset(const GrowingGrid& grid, std::uint64
          b % GrowingGrid::kBlocksPerPart * grid.block_bytes;
 }
 
-// Both steps of a table that is being moved.
+// Both steps of a table that is being moved, and when its parts are: what a batch computes once.
 struct GrowingGrids {
   GrowingGrid of[2];  // before, now
+  std::uint64_t capacity;
+  // The first part moves at so many slots in use, and another one whenever so many more are; a single part at once.
+  std::uint64_t first_move = 0;
+  std::uint64_t next_move = 0;
 
-  PERHAPS_INLINE explicit GrowingGrids(const GrowingShape& shape) noexcept : of{shape.grid_before(), shape.grid()} {}
+  PERHAPS_INLINE explicit GrowingGrids(const GrowingShape& shape) noexcept
+      : of{shape.grid_before(), shape.grid()}, capacity(of[1].parts > 1 ? of[0].room() : of[1].room()) {
+    if (of[0].parts == 1 || shape.step < 2) return;
+    first_move = GrowingGrid(shape.step - 2, 2).room();
+    next_move = (of[0].room() - first_move) >> (of[0].bucket_bits - GrowingGrid::kPartBits);
+  }
 
+  // Must a part move before the next insert?  REQUIRES: waiting != 0
+  PERHAPS_INLINE bool is_due(std::uint64_t used, std::uint64_t waiting) const noexcept {
+    return used >= first_move + next_move * (of[0].parts - waiting);
+  }
   PERHAPS_INLINE GrowingSpot spot_of(std::uint64_t mixed, std::uint64_t waiting) const noexcept {
     const std::uint64_t now = growing_moved(of[0].bucket_bits, waiting, mixed);
     return {mixed, growing_offset(of[now], mixed), now};

@@ -1,4 +1,4 @@
-// The shape of a quotient filter (quotient.h), where things are in its table, and how to find a run.
+// The shape of a quotient filter (quotient.h), and where things are in its table.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "perhaps/detail/bits.h"
+#include "perhaps/detail/run_table.h"
 #include "perhaps/result.h"
 #include "perhaps/sizing.h"
 
@@ -93,104 +94,48 @@ struct QuotientLanes {
 };
 inline constexpr QuotientLanes kQuotientLanes;
 
-// Where things are in a table, and how to find a run. Const, and safe for any bytes: whatever they say, no function
-// leaves the table or loops for ever, and kNowhere means that the bytes contradict themselves (or, in a sound table,
-// that its end was reached). Inlined always, so that they are compiled for the instructions that Bits stands for.
-template <class Bits>
-class QuotientTable {
- public:
-  static constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
-  static constexpr std::uint64_t kFarSpill = 255;
+// How blocks lie in the table: a slot for each bucket.
+struct QuotientGrid {
+  static constexpr std::uint32_t slots = 64;  // per block
 
-  struct Run {
-    std::uint64_t first;
-    std::uint64_t last;
-    bool found() const noexcept { return last != kNowhere; }
-  };
+  std::uint32_t width;  // of a slot
+  std::uint64_t block_bytes;
+  std::uint64_t blocks;
+
+  constexpr explicit QuotientGrid(const QuotientShape& shape) noexcept
+      : width(shape.width()), block_bytes(shape.block_bytes()), blocks(shape.blocks()) {}
+
+  constexpr std::uint64_t all_blocks() const noexcept { return blocks; }
+  static constexpr std::uint64_t block_of(std::uint64_t slot) noexcept { return slot / 64; }
+  static constexpr std::uint64_t in_block(std::uint64_t slot, std::uint64_t) noexcept { return slot % 64; }
+  static constexpr std::uint64_t home_of(std::uint64_t bucket) noexcept { return bucket; }
+  constexpr std::uint64_t occupied_at() const noexcept { return std::uint64_t{8} * width; }
+  constexpr std::uint64_t run_ends_at() const noexcept { return std::uint64_t{8} * width + 8; }
+};
+
+// The runs of a table, and where they leave room.
+template <class Bits>
+class QuotientTable : public RunTable<QuotientGrid, Bits> {
+  using Base = RunTable<QuotientGrid, Bits>;
+
+ public:
+  using Base::blocks;
+  using Base::kNowhere;
+  using Base::occupied;
+  using Base::run_ends;
+  using Base::slot_mask;
+  using Base::slots;
+  using Base::spill;
+  using Base::width;
 
   QuotientTable(const QuotientShape& shape, const std::byte* table) noexcept
-      : blocks_at_(table + QuotientShape::kHeadBytes),
-        width_(shape.width()),
-        stride_(shape.block_bytes()),
-        blocks_(shape.blocks()) {}
-
-  PERHAPS_INLINE std::uint32_t width() const noexcept { return width_; }
-  PERHAPS_INLINE std::uint64_t blocks() const noexcept { return blocks_; }
-  PERHAPS_INLINE std::uint64_t slots() const noexcept { return blocks_ * 64; }
-  PERHAPS_INLINE std::uint64_t slot_mask() const noexcept { return (std::uint64_t{1} << width_) - 1; }
-
-  // REQUIRES here and below: b < blocks(), slot < slots()
-  PERHAPS_INLINE const std::byte* block(std::uint64_t b) const noexcept { return blocks_at_ + b * stride_; }
-  PERHAPS_INLINE std::uint64_t occupied(std::uint64_t b) const noexcept {
-    return load<std::uint64_t>(block(b) + 8 * width_);
-  }
-  PERHAPS_INLINE std::uint64_t run_ends(std::uint64_t b) const noexcept {
-    return load<std::uint64_t>(block(b) + 8 * width_ + 8);
-  }
-  PERHAPS_INLINE std::uint64_t stored_spill(std::uint64_t b) const noexcept {
-    return std::to_integer<std::uint64_t>(block(b)[8 * width_ + 16]);
-  }
-  PERHAPS_INLINE std::uint64_t slot(std::uint64_t s) const noexcept { return slot_in(block(s / 64), s % 64); }
-  PERHAPS_INLINE std::uint64_t slot_in(const std::byte* in_block, std::uint64_t i) const noexcept {
-    const std::uint64_t bit = i * width_;
-    return load<std::uint64_t>(in_block + bit / 8) >> bit % 8 & slot_mask();
-  }
-
-  // The d-th run end at or after slot `from`.  REQUIRES: d >= 1
-  PERHAPS_INLINE std::uint64_t run_end(std::uint64_t from, std::uint64_t d) const noexcept {
-    std::uint64_t b = from / 64;
-    if (b >= blocks_) return kNowhere;
-    std::uint64_t word = run_ends(b) & ~std::uint64_t{0} << from % 64;
-    for (;;) {
-      const std::uint64_t i = Bits::find(word, d - 1);
-      if (i < 64) return b * 64 + i;
-      d -= Bits::popcount(word);
-      if (++b == blocks_) return kNowhere;
-      word = run_ends(b);
-    }
-  }
-
-  PERHAPS_INLINE std::uint64_t spill(std::uint64_t b) const noexcept {
-    const std::uint64_t stored = stored_spill(b);
-    return stored < kFarSpill ? stored : far_spill(b);
-  }
-
-  // The spill of block b + 1, given that of b.
-  PERHAPS_INLINE std::uint64_t spill_after(std::uint64_t b, std::uint64_t spill_of_b) const noexcept {
-    const std::uint64_t runs = Bits::popcount(occupied(b));
-    if (runs == 0) return spill_of_b > 64 ? spill_of_b - 64 : 0;
-    const std::uint64_t end = run_end(b * 64 + spill_of_b, runs);
-    if (end == kNowhere) return kNowhere;
-    return end + 1 > (b + 1) * 64 ? end + 1 - (b + 1) * 64 : 0;
-  }
-
-  // The run of quotient q.  REQUIRES: q is occupied
-  PERHAPS_INLINE Run run_of(std::uint64_t q) const noexcept {
-    const std::uint64_t b = q / 64;
-    const std::uint64_t spilled = spill(b);
-    if (spilled >= slots()) return {0, kNowhere};
-    const std::uint64_t least = std::max(q, b * 64 + spilled);
-    const std::uint64_t last = run_end(b * 64 + spilled, Bits::popcount(occupied(b) << (63 - q % 64)));
-    if (last == kNowhere || last < least) return {0, kNowhere};
-    return {behind_run_before(last, least), last};
-  }
-
-  // Where the run of quotient q would begin.  REQUIRES: q is not occupied
-  PERHAPS_INLINE std::uint64_t place_of(std::uint64_t q) const noexcept {
-    const std::uint64_t b = q / 64;
-    const std::uint64_t spilled = spill(b);
-    if (spilled >= slots()) return kNowhere;
-    const std::uint64_t runs_before = Bits::popcount(occupied(b) & ((std::uint64_t{1} << q % 64) - 1));
-    if (runs_before == 0) return std::max(q, b * 64 + spilled);
-    const std::uint64_t end = run_end(b * 64 + spilled, runs_before);
-    return end == kNowhere ? kNowhere : std::max(q, end + 1);
-  }
+      : Base(QuotientGrid(shape), table + QuotientShape::kHeadBytes) {}
 
   // The first slot at or after `from` behind which nothing is displaced: every run of a quotient below it has ended
   // before it. With kUnused it must be empty too, that is, its own quotient has no run.
   template <bool kUnused>
   PERHAPS_INLINE std::uint64_t first_settled(std::uint64_t from) const noexcept {
-    for (std::uint64_t b = from / 64; b < blocks_; ++b) {
+    for (std::uint64_t b = from / 64; b < blocks(); ++b) {
       const std::uint64_t spilled = spill(b);
       if (spilled >= slots()) return kNowhere;
       std::uint64_t i = b == from / 64 ? std::max(from % 64, spilled) : spilled;
@@ -215,42 +160,20 @@ class QuotientTable {
   // Is one of the slots first..last of a block, without its guard, equal to `value`, whose guard is 0?
   PERHAPS_INLINE bool any_equal(const std::byte* in_block, std::uint64_t first, std::uint64_t last, std::uint64_t value,
                                 std::uint32_t guard_bits) const noexcept {
-    const std::uint64_t ones = kQuotientLanes.ones[width_];
-    const std::uint64_t lanes = kQuotientLanes.count[width_];
+    const std::uint64_t ones = kQuotientLanes.ones[width()];
+    const std::uint64_t lanes = kQuotientLanes.count[width()];
     const std::uint64_t compared = (slot_mask() >> guard_bits << guard_bits) * ones;
     for (;;) {
-      const std::uint64_t bit = first * width_;
+      const std::uint64_t bit = first * width();
       const std::uint64_t differ = (load<std::uint64_t>(in_block + bit / 8) >> bit % 8 ^ value * ones) & compared;
       // A lane that is 0 borrows from its highest bit. Lanes above it may seem to, so the lowest counts: any is enough.
-      const std::uint64_t equal = (differ - ones) & ~differ & ones << (width_ - 1);
+      const std::uint64_t equal = (differ - ones) & ~differ & ones << (width() - 1);
       const std::uint64_t left = last - first + 1;
-      if (left <= lanes) return (equal & ((std::uint64_t{1} << left * width_) - 1)) != 0;
+      if (left <= lanes) return (equal & ((std::uint64_t{1} << left * width()) - 1)) != 0;
       if (equal != 0) return true;
       first += lanes;
     }
   }
-
- private:
-  [[gnu::noinline]] std::uint64_t far_spill(std::uint64_t b) const noexcept {
-    std::uint64_t known = b;
-    while (known > 0 && stored_spill(known) >= kFarSpill) --known;
-    std::uint64_t spilled = known == 0 ? 0 : stored_spill(known);
-    for (; known < b && spilled != kNowhere; ++known) spilled = spill_after(known, spilled);
-    return spilled;
-  }
-
-  // One more than the last run end below `last`, if that is more than `least`.
-  PERHAPS_INLINE std::uint64_t behind_run_before(std::uint64_t last, std::uint64_t least) const noexcept {
-    std::uint64_t b = last / 64;
-    std::uint64_t word = run_ends(b) & ((std::uint64_t{1} << last % 64) - 1);
-    while (word == 0 && b > least / 64) word = run_ends(--b);
-    return word == 0 ? least : std::max(least, b * 64 + static_cast<std::uint64_t>(std::bit_width(word)));
-  }
-
-  const std::byte* blocks_at_;
-  std::uint32_t width_;
-  std::uint64_t stride_;
-  std::uint64_t blocks_;
 };
 
 }  // namespace detail
