@@ -256,6 +256,40 @@ TEST(Kernel, SingleLookupsEqualTheLayout) {
   expect_single_equal<BlockLayout>({.blocks = 61});
 }
 
+// Against elimination of one system after the other. Those with a row that is the sum of two others have no solution.
+TEST(Kernel, DenseSystemsAreRegularOrNot) {
+  const auto rank = [](std::vector<std::uint64_t> rows) {
+    std::size_t found = 0;
+    for (std::size_t bit = 0; bit < 64; ++bit) {
+      const auto pivot = std::find_if(rows.begin() + static_cast<std::ptrdiff_t>(found), rows.end(),
+                                      [&](std::uint64_t row) { return (row >> bit & 1) != 0; });
+      if (pivot == rows.end()) continue;
+      std::swap(*pivot, rows[found]);
+      for (std::size_t i = found + 1; i < rows.size(); ++i) rows[i] ^= (rows[i] >> bit & 1) * rows[found];
+      ++found;
+    }
+    return found;
+  };
+  test::with_every_kernel([&](const kernel::InstructionSet& set) {
+    if (set.dense_regular == nullptr) return;
+    for (std::size_t n = 1; n <= 64; ++n) {
+      for (std::uint64_t round = 0; round < 10; ++round) {
+        alignas(64) std::uint64_t rows[64 * kernel::kDenseSeeds];
+        for (std::size_t i = 0; i < n * kernel::kDenseSeeds; ++i) rows[i] = Stream{n * 100 + round}.at(i) >> (64 - n);
+        const auto at = [&](std::size_t row) { return rows + row * kernel::kDenseSeeds + round % kernel::kDenseSeeds; };
+        if (n >= 3) *at(n - 1) = *at(0) ^ *at(n / 2);
+        std::uint32_t wanted = 0;
+        for (std::size_t s = 0; s < kernel::kDenseSeeds; ++s) {
+          std::vector<std::uint64_t> system(n);
+          for (std::size_t i = 0; i < n; ++i) system[i] = rows[i * kernel::kDenseSeeds + s];
+          wanted |= std::uint32_t{rank(system) == n} << s;
+        }
+        ASSERT_EQ(set.dense_regular(rows, n), wanted) << set.name << ", " << n << " unknowns";
+      }
+    }
+  });
+}
+
 TEST(Kernel, RowZeroIsTheReferenceAndNamesAreDistinct) {
   ASSERT_FALSE(kernel::instruction_sets().empty());
   EXPECT_STREQ(kernel::instruction_sets()[0]->name, "portable");

@@ -12,6 +12,7 @@
 
 #include "perhaps/any_filter.h"
 #include "perhaps/engine/dense.h"
+#include "support/kernels.h"
 #include "support/keys.h"
 #include "support/sanitized.h"
 
@@ -119,6 +120,25 @@ TEST(Packed, DenseFiltersKeepTheirRate) {
                   bytes, model, rate, static_cast<double>(seeds) / kSets, most + 1);
       // The rates of the filters themselves vary by as much again.
       EXPECT_NEAR(rate, model, 5 * std::sqrt(2 * model / n)) << count << " keys, " << bytes << " bytes";
+    }
+  }
+}
+
+// Whatever the order of the digests, how often they come and what they share, and on every CPU: the same bytes.
+TEST(Packed, ADenseFilterDependsOnItsKeysAlone) {
+  for (const std::size_t count : {2u, 18u, 36u, 64u, 65u, 600u, 2400u}) {
+    for (const bool alike : {false, true}) {
+      auto digests = digests_of(count, count);
+      // Equal in the lower half, by which equal ones are found.
+      for (std::uint64_t& digest : digests) digest &= alike ? ~std::uint64_t{0} << 32 : ~std::uint64_t{0};
+      std::sort(digests.begin(), digests.end());
+      const auto wanted = pack(Kind::dense, digests, 10);
+      std::reverse(digests.begin(), digests.end());
+      test::with_every_kernel([&](const kernel::InstructionSet& set) {
+        EXPECT_EQ(pack(Kind::dense, digests, 10), wanted) << set.name << ", " << count << " keys";
+      });
+      for (std::size_t i = 0; i < count; i += 7) digests.push_back(digests[i]);
+      EXPECT_EQ(pack(Kind::dense, digests, 10), wanted) << count << " keys";
     }
   }
 }

@@ -1,8 +1,11 @@
 #include "perhaps/engine/dense.h"
 
 #include <cassert>
+#include <numeric>
 #include <optional>
 #include <utility>
+
+#include "kernel/instruction_set.h"
 
 namespace perhaps {
 namespace {
@@ -66,11 +69,14 @@ struct Square {
     return true;
   }
   bool eliminate(std::size_t n, bool beside) noexcept { return beside ? eliminate<true>(n) : eliminate<false>(n); }
-  // The unknowns take the place of the right-hand sides.  REQUIRES: eliminate(n, ..), right
-  void substitute(std::size_t n) noexcept {
+  // Column j of the unknowns; all of them step by step, so that they need not wait for each other's parities.
+  // REQUIRES: eliminate(n, ..), right
+  void substitute(std::size_t n, std::span<std::uint64_t> columns) const noexcept {
+    std::fill(columns.begin(), columns.end(), 0);
     for (std::size_t p = n; p-- > 0;) {
-      for (std::size_t i = 0; i < p; ++i) {
-        right[i] ^= right[p] & static_cast<std::uint32_t>(0 - (rows[i] >> p & 1));
+      for (std::size_t j = 0; j < columns.size(); ++j) {
+        const auto others = static_cast<std::uint64_t>(__builtin_parityll(rows[p] & columns[j]));
+        columns[j] |= ((right[p] >> j ^ others) & 1) << p;
       }
     }
   }
@@ -93,7 +99,21 @@ std::uint32_t Dense::solve(std::span<const std::uint64_t> words, Shape shape, st
   const bool beside = n + shape.columns >= 64;
   const auto mask = static_cast<std::uint32_t>((std::uint64_t{1} << shape.columns) - 1);
   Square square;
+  const auto regular = kernel::active().dense_regular;
+  std::uint32_t seeds = 0;  // from the last multiple of kDenseSeeds on, those whose columns have a solution
   for (std::uint32_t seed = 0; seed < kNoSeed; ++seed) {
+    const std::uint32_t mine = seed % kernel::kDenseSeeds;
+    if (regular != nullptr && shape.columns != 0) {
+      if (mine == 0) {
+        alignas(64) std::array<std::uint64_t, 64 * kernel::kDenseSeeds> rows;
+        for (std::size_t i = 0; i < n; ++i) {
+          for (std::uint32_t s = 0; s < kernel::kDenseSeeds; ++s)
+            rows[i * kernel::kDenseSeeds + s] = coefficients_of(words[i], {shape.slots, seed + s});
+        }
+        seeds = regular(rows.data(), n);
+      }
+      if ((seeds >> mine & 1) == 0) continue;
+    }
     // The extra column first: it takes fewer steps, and two seeds in five fail there.
     Extra extra;
     for (std::size_t i = 0; i < n; ++i) {
@@ -108,12 +128,9 @@ std::uint32_t Dense::solve(std::span<const std::uint64_t> words, Shape shape, st
     std::fill(out.begin(), out.end(), std::byte{0});
     if (shape.columns != 0) {
       for (std::size_t i = 0; i < n && !beside; ++i) square.right[i] = static_cast<std::uint32_t>(square.rows[i] >> n);
-      square.substitute(n);
-    }
-    for (std::uint32_t j = 0; j < shape.columns; ++j) {
-      std::uint64_t column = 0;
-      for (std::size_t i = 0; i < n; ++i) column |= std::uint64_t{square.right[i] >> j & 1} << i;
-      put_bits(out, std::uint64_t{j} * n, column, n);
+      std::array<std::uint64_t, kMaxColumns> columns;
+      square.substitute(n, std::span(columns).first(shape.columns));
+      for (std::uint32_t j = 0; j < shape.columns; ++j) put_bits(out, std::uint64_t{j} * n, columns[j], n);
     }
     put_bits(out, std::uint64_t{shape.columns} * n, *extra_column, shape.extra);
     return seed;
@@ -195,6 +212,10 @@ bool DenseGroups::build(std::span<const std::uint64_t> words, std::size_t bytes,
     for (const std::uint64_t word : words) ++keys[detail::scale(word, groups)];
     if (*std::max_element(keys.begin(), keys.end()) <= Dense::kMaxKeys) break;
   }
+  std::array<std::size_t, kMaxGroups> next;
+  std::exclusive_scan(keys.begin(), keys.end(), next.begin(), std::size_t{0});
+  std::vector<std::uint64_t> grouped(words.size());
+  for (const std::uint64_t word : words) grouped[next[detail::scale(word, groups)]++] = word;
   const std::size_t density =
       std::min<std::size_t>((bytes - kTailBytes - 2 * groups) * 128 / words.size(), Dense::kMaxColumns * 16);
   std::array<std::byte, kMaxGroups> seeds{};
@@ -207,7 +228,8 @@ bool DenseGroups::build(std::span<const std::uint64_t> words, std::size_t bytes,
     const std::size_t size = end - slots_so_far * density / 128;
     const auto shape = Dense::Shape::of(keys[group], size + Dense::kHeadBytes);
     out.resize(begin + end);
-    const std::uint32_t seed = Dense::solve(words.subspan(from, keys[group]), shape, std::span(out).last(size));
+    const std::uint32_t seed =
+        Dense::solve(std::span(grouped).subspan(from, keys[group]), shape, std::span(out).last(size));
     if (seed >= kNoSolution) {
       out.resize(begin + end - size);
       seeds[group] = std::byte{kNoSolution};

@@ -1,6 +1,7 @@
 #include "perhaps/engine/packed.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cstring>
 #include <optional>
@@ -123,10 +124,28 @@ void make_distinct(std::vector<std::uint64_t>& words) {
   words.erase(std::unique(words.begin(), words.end()), words.end());
 }
 
+// Whether no two of a few words are equal: by a table of their places, which is several times faster than sorting.
+// False as well if that takes long, as it does for words that were chosen for it.
+bool are_distinct(std::span<const std::uint64_t> words) {
+  constexpr std::uint16_t kFree = UINT16_MAX;
+  const std::size_t slots = std::bit_ceil(2 * words.size());
+  std::array<std::uint16_t, 2 * std::bit_ceil(DenseGroups::kMaxGroups * DenseGroups::kMean)> places;
+  std::fill_n(places.begin(), slots, kFree);
+  std::size_t steps = 8 * words.size();
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    std::size_t slot = words[i] & (slots - 1);
+    for (; places[slot] != kFree; slot = (slot + 1) & (slots - 1)) {
+      if (words[places[slot]] == words[i] || steps-- == 0) return false;
+    }
+    places[slot] = static_cast<std::uint16_t>(i);
+  }
+  return true;
+}
+
 std::vector<std::byte> pack_dense(std::vector<std::uint64_t>& words, double bits_per_key) {
   // So many cannot be in groups, and a ribbon sorts for itself.
   if (words.size() <= DenseGroups::kMaxGroups * DenseGroups::kMean) {
-    make_distinct(words);
+    if (!are_distinct(words)) make_distinct(words);
     const double wanted = bits_per_key * static_cast<double>(words.size()) / 8;
     const auto bytes = static_cast<std::size_t>(std::max(wanted + 0.5, 3.0));
     std::vector<std::byte> out;

@@ -51,6 +51,9 @@ struct CuckooPlaces {
   alignas(64) std::uint64_t fingerprint[64];
 };
 
+// Seeds of a dense filter that are tried at once.
+inline constexpr std::size_t kDenseSeeds = 8;
+
 // What the layouts name, and what only the library calls.
 struct InstructionSet : detail::Kernels {
   const char* name;
@@ -73,6 +76,10 @@ struct InstructionSet : detail::Kernels {
   // fewer.  REQUIRES: zeros >= 1, words >= 1
   std::uint64_t (*range_skip_zeros)(const std::byte* bits, std::uint64_t at, std::uint64_t zeros,
                                     std::uint64_t words) noexcept;
+  // Of kDenseSeeds square systems over GF(2) at once, bit i of the answer says whether system i is regular. Row r of
+  // system i is rows[r * kDenseSeeds + i], aligned to 64 bytes; they are changed. Null: not worth it.
+  // REQUIRES: 1 <= n <= 64, no bits from n on
+  std::uint32_t (*dense_regular)(std::uint64_t* rows, std::size_t n) noexcept;
 };
 
 // Those that this CPU has, best last. The tests and the bench walk them.
@@ -96,6 +103,7 @@ void window_kernels(Target target, InstructionSet& set);
 void fuse_kernels(Target target, InstructionSet& set);
 void ribbon_kernels(Target target, InstructionSet& set);
 void range_kernels(Target target, InstructionSet& set);
+void dense_kernels(Target target, InstructionSet& set);
 void ribbon_build_kernels(Target target, InstructionSet& set);
 
 }  // namespace perhaps::kernel

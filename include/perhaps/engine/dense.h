@@ -21,7 +21,7 @@
 //
 // A random square system over GF(2) has a solution with probability 0.29. Seeds are tried in turn: 3.5 on average, 6
 // with an extra column, 60 at most in 3000 sets (packed_test). If all 256 fail, the last byte is 0, which readers
-// answer with *perhaps*: building never fails.
+// answer with *perhaps*: building never fails. Where there are vectors, eight seeds are tried at once (src/kernel).
 //
 // More keys than that are divided into groups by the leading bits of their words, some 44 in each:
 //
@@ -188,7 +188,7 @@ struct DenseGroups {
   static constexpr std::size_t kTailBytes = 4;   // behind the heads of the groups
   static constexpr std::uint8_t kTag = 190;      // the last byte: groups, and not one dense filter
 
-  // A filter of ascending, distinct words in at most `bytes` bytes, appended to `out`. False: too many keys, or too
+  // A filter of distinct words, in any order, in at most `bytes` bytes, appended to `out`. False: too many keys, or too
   // few bytes; `out` is as it was.  Throws std::bad_alloc.
   PERHAPS_API static bool build(std::span<const std::uint64_t> words, std::size_t bytes, std::vector<std::byte>& out);
 
