@@ -62,7 +62,7 @@ MAY_INCLUDE = {
     "src/build": ["perhaps/", "build/", "file/descriptor.h", "kernel/", "sizing/"],
     "src/any": ["perhaps/", "any/", "build/", "format/bit_positions.h"],  # an interface: explain() asks other formats
     "src/c": ["perhaps.h", "perhaps/", "any/", "c/", "file/"],
-    "src/engine": ["perhaps/", "any/", "hash/", "sizing/"],
+    "src/engine": ["perhaps/", "any/", "hash/", "sizing/", "kernel/"],
     "src/exact": ["perhaps/", "build/", "exact/"],
     "src/file": ["perhaps/", "any/", "file/", "hash/"],
     "src/redisbloom": ["perhaps/", "format/", "hash/", "redisbloom/"],
