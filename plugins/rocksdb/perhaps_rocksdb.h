@@ -108,11 +108,14 @@ struct FilterBudgetOptions {
 //   F <= 1.05 * min(bits_per_key * K / 8, most_bytes)
 //
 // at every moment, also while flushes and compactions run: RocksDB exchanges the tables of a job all at once when it is
-// done. Each column family has this budget to itself. The filters are RocksDB's own, and stock programs use them. Their
-// sizes follow the tree as it is: fewer bits per key for large levels, more for small ones (Monkey, allocate.h).
+// done. At rest F is at least 0.95 times the minimum, unless that is most_bytes. Each column family has this budget to
+// itself. The filters are RocksDB's own, and stock programs use them. Their sizes follow the tree as it is: fewer bits
+// per key for large levels, more for small ones (Monkey, allocate.h).
 //
-// What it cannot do: a table keeps its filter until a compaction rewrites it. If the tree has more than 8 * most_bytes
-// / bits_per_key entries, tables that were never rewritten have more than is left for later ones. Filters that the
+// What it cannot do: a compaction that removes many keys takes their allowance from tables that it does not
+// rewrite; in a queue of keys that are put and deleted, F was 1.056 times the minimum for a moment, once in 100
+// runs. A table keeps its filter until a compaction rewrites it. If the tree has more than 8 * most_bytes /
+// bits_per_key entries, tables that were never rewritten have more than is left for later ones. Filters that the
 // budget did not size (ingested files, DB::CompactFiles, tables of another policy, all tables of a database without
 // the listener) have bits_per_key, or what they came with, until they are rewritten; the others make up for them.
 class FilterBudget : public ::rocksdb::EventListener {
