@@ -157,9 +157,10 @@ void check_some(const World& world, std::uint64_t keys, const KeyOptions& option
   });
 }
 
-// Joins the tables of all ranks in that of rank 0: 64 bits at a time, and the bytes that are left.
+// Joins the tables of all ranks in that of rank 0: 64 bits at a time, and the bytes that are left. In pieces that the
+// buffers of MPI can hold in the cache: with 64 MiB, half of the time of the system went into fresh pages for them.
 void reduce(std::span<std::byte> table, const World& world) {
-  constexpr std::size_t kPiece = std::size_t{1} << 26;
+  constexpr std::size_t kPiece = std::size_t{1} << 20;
   while (!table.empty()) {
     const bool words = table.size() >= 8;
     const auto piece = table.first(words ? std::min(kPiece, table.size() / 8 * 8) : table.size());
