@@ -52,8 +52,8 @@ void take_turn(Row& row, std::span<const std::uint64_t> keys, std::span<const st
   row.ns["worst"].push_back(1e9 * worst);
 }
 
-// What one filter is like while it grows, at every power of two and half-way: its bits, its rate, and the slowest insert
-// since the line before, with what the clock itself takes.
+// What one filter is like while it grows, at every power of two and half-way: its bits, its rate, and the slowest
+// insert since the line before, with what the clock itself takes.
 void print_points(std::span<const std::uint64_t> keys, std::span<const std::uint64_t> absent) {
   std::printf("  %-12s %14s %10s %14s %16s\n", "growing at", "bits per key", "rate", "ns per insert", "slowest, ms");
   Growing filter(Request{.keys = 0, .fpr = kRate});

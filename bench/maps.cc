@@ -39,8 +39,8 @@ T value_of(Result<T> result) {
   return *std::move(result);
 }
 
-// One round: build(), which gives what is measured; a look at its answers; then lookups, in columns and one by one, with
-// a sum that depends on every answer.
+// One round: build(), which gives what is measured; a look at its answers; then lookups, in columns and one by one,
+// with a sum that depends on every answer.
 template <class Build, class Check, class Column, class One>
 void take_turn(Row& row, Digests present, Digests absent, Build build, Check check, Column column, One one) {
   using Built = decltype(build());

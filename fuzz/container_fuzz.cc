@@ -65,8 +65,8 @@ Answers range(std::size_t first, std::size_t end) {
   return set;
 }
 
-// Probes of quotient and growing tables are bounded whatever the bytes say, but only a table that inserts could have made keeps
-// the promises of a filter.
+// Probes of quotient and growing tables are bounded whatever the bytes say, but only a table that inserts could have
+// made keeps the promises of a filter.
 template <class Layout>
 bool verifies(const perhaps::File& file) {
   const auto shape = *Layout::Shape::from(file.header().params);

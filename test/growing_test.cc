@@ -1,7 +1,8 @@
 // Promise: a growing filter starts with nothing, takes any number of keys, misses none of them and keeps its rate at
 // every moment, within 18 bits per key at 1 %; it erases, counts and merges; no insert moves more than one part or
-// copies the table; its bytes are the same whatever the instruction set, and no bytes make it read out of range. Would notice: a fingerprint
-// that loses its place or a bit when a part is moved, a plan that spends more than the rate, a copy that is not made.
+// copies the table; its bytes are the same whatever the instruction set, and no bytes make it read out of range. Would
+// notice: a fingerprint that loses its place or a bit when a part is moved, a plan that spends more than the rate, a
+// copy that is not made, memory that is copied to grow.
 #include "perhaps/growing.h"
 
 #include <sys/resource.h>

@@ -22,7 +22,7 @@ RANK = {
         "memory.h", "engine/counters.h"],                                              # words, errors, memory
     1: ["hash.h", "sizing.h", "build_options.h", "family.h"],                          # key -> digest; shapes
     2: ["detail/kernels.h", "detail/batch.h", "detail/run_table.h", "detail/quotient_table.h",
-        "detail/growing_table.h", "filter.h", "layout.h", "file/mapping.h", "file/writer.h"],                                # what a filter is; files
+        "detail/growing_table.h", "filter.h", "layout.h", "file/mapping.h", "file/writer.h"],  # what a filter is; files
     3: ["flat.h", "static.h", "range.h"],                                              # view, span, shared, owner
     4: ["engine/dense.h"],                                                             # and the header of each family
     5: ["bulk.h", "algebra.h", "exact.h", "ribbon_map.h", "scalable_bloom.h"],          # over every family

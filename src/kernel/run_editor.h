@@ -1,7 +1,7 @@
 // Writing slots in runs (perhaps/detail/run_table.h), over the bit tricks of an instruction set. Ranks and selects are
-// most of the work: with BMI2 a select is two instructions instead of some thirty, and x86-64 without POPCNT counts bits
-// in a dozen. So what is here is compiled twice, from the same text; all is inlined into functions of its instruction
-// set.
+// most of the work: with BMI2 a select is two instructions instead of some thirty, and x86-64 without POPCNT counts
+// bits in a dozen. So what is here is compiled twice, from the same text; all is inlined into functions of its
+// instruction set.
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Slots in runs: what the table of a quotient filter (quotient.h, which explains it) and a part of a growing one
-// (growing.h) have in common. They differ in their grids: how many slots a block has for its 64 buckets, where its words
-// are, and whether a bucket has a slot of its own.
+// (growing.h) have in common. They differ in their grids: how many slots a block has for its 64 buckets, where its
+// words are, and whether a bucket has a slot of its own.
 #pragma once
 #include <algorithm>
 #include <bit>
