@@ -72,7 +72,7 @@ MAY_INCLUDE = {
     "plugins/rocksdb": ["perhaps/", "support/"],
     "plugins/redis": ["perhaps/", "redis/", "redisbloom/"],
     "python": ["perhaps.h", "perhaps/any_filter.h", "c/digests.h"],
-    "web": ["perhaps.h", "perhaps/", "any/explain.h", "c/handle.h", "cli/", "web/"],
+    "web": ["perhaps.h", "perhaps/", "any/explain.h", "any/other_kinds.h", "c/handle.h", "cli/", "web/"],
     "examples": ["perhaps/"],
     "bench": ["perhaps/", "perhaps.h", "kernel/", "cli/", "filter_bits.h", "perhaps_leveldb.h",
               "perhaps_rocksdb.h", "perhaps_rocksdb_ranges.h"],

@@ -28,8 +28,8 @@ constexpr Rule kRules[] = {
     {[](const Needs& n) { return n.once && !n.merge; }, Kind::ribbon,
      "Built once, it is within 2 % of the fewest bits that any filter needs. For single lookups in a hurry take fuse."},
     {[](const Needs& n) { return n.unknown; }, Kind::growing,
-     "One table that grows with the keys, part by part, and keeps its rate. If you can count the keys first, line takes "
-     "less memory and less time."},
+     "One table that grows with the keys, part by part, and keeps its rate. If you can count the keys first, line "
+     "takes less memory and less time."},
     {[](const Needs&) { return true; }, Kind::line,
      "The default: one cache miss per lookup, any rate, any size; it can be merged and folded."},
 };

@@ -149,7 +149,8 @@ PERHAPS_WEB int web_choose(std::uint32_t needs) {
     return json.raw("unmet", Json::array_of(choice.unmet, [](const std::string& one) { return quoted(one); })).text();
   });
 }
-// Whether the bytes are a file of shards: then how many the set has, and where those that are here lie. Checks all bytes.
+// Whether the bytes are a file of shards: then how many the set has, and where those that are here lie. Checks all
+// bytes.
 PERHAPS_WEB int web_is_shards(const void* bytes, std::size_t size) {
   return is_shards({static_cast<const std::byte*>(bytes), size}) ? 1 : 0;
 }

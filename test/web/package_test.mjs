@@ -88,7 +88,9 @@ test("golden files of C++ open, also keyed ones with their secret", async () => 
     if (other !== undefined && !/keyed/.test(path)) {
       await assert.rejects(
         Filter.open(bytes),
-        (error) => error instanceof UnsupportedError && error.message.includes(`kind '${other}': this package opens filters`),
+        (error) =>
+          error instanceof UnsupportedError &&
+          error.message.includes(`kind '${other}': this package opens filters`),
         path,
       );
       const opened = await page.Filter.open(bytes);
@@ -392,12 +394,17 @@ test("answers go into an array that is given, and into no shorter one", async ()
 test("parameters that are numbers are read as the command line reads them", async () => {
   const path = join(folder, "numbers.guava");
   for (const fpr of ["0.0123456789012345678", "1e-3", ".5", "2.5E-2"]) {
-    cli("build", "--format", "guava", "--set", "expected_insertions=3000", "--set", `fpp=${fpr}`, "-o", path, join(folder, "words"));
+    const parameters = ["--set", "expected_insertions=3000", "--set", `fpp=${fpr}`];
+    cli("build", "--format", "guava", ...parameters, "-o", path, join(folder, "words"));
     const filter = await Filter.build(words, { format: "guava", parameters: { expected_insertions: 3000, fpp: fpr } });
     assert.deepEqual(Buffer.from(filter.toBytes()), readFileSync(path), fpr);
   }
   for (const fpr of ["", "1e", "0.01x", "-", "1 ", "nan", "0x1"])
-    await assert.rejects(Filter.build(words, { format: "guava", parameters: { fpp: fpr } }), { code: "BAD_PARAMETER" }, fpr);
+    await assert.rejects(
+      Filter.build(words, { format: "guava", parameters: { fpp: fpr } }),
+      { code: "BAD_PARAMETER" },
+      fpr,
+    );
 });
 
 test("the page's module chooses a family that can do what is asked, or says what it cannot", async () => {
