@@ -124,8 +124,8 @@ std::string row_text(const cli::SizeRow& row) {
 }  // namespace
 }  // namespace perhaps::web
 
-// The JavaScript engine reads numbers exactly, and whole texts only: what the parameters of a format need. The reader of
-// the C library takes 15 KB, most of it 128-bit products in software. The linker puts this one in its place
+// The JavaScript engine reads numbers exactly, and whole texts only: what the parameters of a format need. The reader
+// of the C library takes 15 KB, most of it 128-bit products in software. The linker puts this one in its place
 // (web/CMakeLists.txt).
 extern "C" {
 __attribute__((import_module("env"), import_name("number_of"))) double number_of(const char* text);
