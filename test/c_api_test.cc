@@ -340,7 +340,8 @@ TEST_F(CApi, RangeFiltersAnswerSingleKeys) {
   expect_refused(perhaps_insert_integers(copied.get(), integers.data(), 1, nullptr), PERHAPS_UNSUPPORTED, "range");
 
   const Keys keys("key ", 1000);
-  ASSERT_TRUE(perhaps::save(path("text"), perhaps::RangeFilter::of(std::span<const Bytes>(keys.bytes)).view()));
+  const auto of_text = perhaps::RangeFilter::of(std::span<const Bytes>(keys.bytes));
+  ASSERT_TRUE(perhaps::save(path("text"), of_text.view()));
   ASSERT_DONE(perhaps_open(path("text").c_str(), nullptr, &made));
   const Handle text(made);
   EXPECT_TRUE(all(query(text.get(), keys), keys.keys.size()));
