@@ -7,7 +7,7 @@
 
 #include "kernel/instruction_set.h"
 #include "kernel/quotient.h"
-#include "perhaps/detail/rate_text.h"
+#include "sizing/rate_text.h"
 
 namespace perhaps {
 namespace {

@@ -38,12 +38,12 @@
 // slots are a bit narrower while there are few of them in a block.
 //
 // Load: parts are moved before 15/16 of their slots are in use, and the whole table, with the gap, is 82 to 94 % full.
-// Space at 1 %: 11 or 12 bits per slot, 1 run end, 64 / slots occupied: 14.5 to 17.5 bits per key from 1e3 keys on;
-// doc/maths.md has the figures.
+// Space at 1 %: 11 or 12 bits per slot, 1 run end, 64 / slots occupied: 14 to 17.6 bits per key from 8192 keys on, and
+// up to 22.3 before; doc/maths.md has the figures.
 //
 // The end. A fingerprint that is used up has a copy in every bucket that it stands for, twice as many after each
-// doubling. Once these fill whole blocks, a part does not fit into its next place: insert answers `full` for good, and no
-// key is lost. At 1 %, grown from nothing, that is at 243 million keys. For more keys, request a part of them at first.
+// doubling. Once these fill whole blocks side by side, a part does not fit into its next place: insert answers `full`
+// for good, and no key is lost. Grown from nothing it takes more than 1e9 keys; made for n keys at 1 %, some 60,000 n.
 //
 // A multiset, as the quotient filter: every insert stores a fingerprint, every erase removes one, the longest that
 // agrees. If it was another key's, that key's own prefix agrees with what is left, so no key is lost. What erase cannot

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "any/family.h"
-#include "perhaps/detail/rate_text.h"
+#include "sizing/rate_text.h"
 
 namespace perhaps {
 

@@ -9,7 +9,7 @@
 
 #include "hash/fnv.h"
 #include "hash/xxh64.h"
-#include "perhaps/detail/rate_text.h"
+#include "sizing/rate_text.h"
 
 namespace perhaps::format {
 namespace {

@@ -16,6 +16,10 @@ using Grid = detail::GrowingGrid;
 // What a filter is made for if nobody knows how many keys will come: at most 1260. Before that it has longer
 // fingerprints than it would need, after that the plan begins.
 constexpr std::uint32_t kUnknownStart = 84;
+// And they have at least so many bits, bucket included. A fingerprint of 21 bits, which the rate of the first 1260 keys
+// asks for at 1 %, fills four whole blocks with copies after 23 doublings, at 2.4e8 keys: then a part whose last blocks
+// these are has no place for them.
+constexpr std::uint32_t kUnknownBits = 25;
 // The length changes in this step of a doubling, from which on a block has 44 slots: with fewer of them the bits of its
 // buckets weigh more, and all slots can do with one bit less, as older fingerprints have just lost one.
 constexpr std::uint32_t kStepOfChange = 5;
@@ -31,6 +35,7 @@ class Plan {
   Plan(std::uint32_t first, std::uint64_t rate) noexcept
       : rate_(rate), start_(first == 0 ? kUnknownStart : first - 1), at_first_(first == 0 ? rate / 16 : rate / 2) {
     keys_ = room(start_);
+    if (first == 0) bits_ = kUnknownBits;
     choose(first == 0 ? 0 : start_, start_, at_first_);
   }
 

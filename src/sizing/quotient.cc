@@ -5,8 +5,8 @@
 #include <limits>
 #include <string>
 
-#include "perhaps/detail/rate_text.h"
 #include "perhaps/quotient.h"
+#include "sizing/rate_text.h"
 #include "sizing/shape_error.h"
 
 namespace perhaps {

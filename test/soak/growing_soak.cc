@@ -1,7 +1,7 @@
 // Promise: ten million inserts, erases and merges lose no key; a filter that grows from nothing to 1e8 keys, or with
-// PERHAPS_SOAK_KEYS to more, stays within 18 bits per key and below its rate of 1 % at every power of two and half-way.
-// Would notice: a rate that drifts, a key that is lost in one of many steps. Seeds 11 and 12; the bound is 5 sigma of a
-// million queries.
+// PERHAPS_SOAK_KEYS to more, stays within 18 bits per key (23 up to 8192 keys) and below its rate of 1 % at every power
+// of two and half-way. Would notice: a rate that drifts, a key that is lost in one of many steps, a part that does not
+// fit into its next place. Seeds 11 and 12; the bound is 5 sigma of a million queries.
 #include <cstdlib>
 
 #include "support/growing.h"
@@ -33,7 +33,7 @@ TEST(GrowingSoak, TheRateDoesNotDrift) {
     ASSERT_EQ(filter.insert(std::span<const std::uint64_t>(column)), kColumn);
     n += kColumn;
     if (n >= 1024) {
-      ASSERT_LE(static_cast<double>(filter.byte_size()) * 8, 18.0 * static_cast<double>(n)) << n;
+      ASSERT_LE(static_cast<double>(filter.byte_size()) * 8, (n < 8192 ? 23.0 : 18.0) * static_cast<double>(n)) << n;
     }
     if (n < next) continue;
     next = std::has_single_bit(next) ? next / 2 * 3 : next / 3 * 4;

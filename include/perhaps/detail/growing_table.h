@@ -57,9 +57,10 @@ struct GrowingGrid {
     return kLeastBucketBits + step / kStepsPerDoubling;
   }
   // Behind the buckets of a part, for its last runs: at the highest load the backlog at the end exceeds k slots with
-  // probability e^(-k / 8), and in small tables it is a matter of 8 standard deviations.
+  // probability e^(-k / 8), and in small tables it is a matter of 8 standard deviations. Tables of full parts may have
+  // grown far: if each bucket of a block has a copy of a fingerprint that is used up, it has 60 slots too many.
   constexpr std::uint64_t spare_blocks() const noexcept {
-    return part_blocks <= 16 ? 1 : part_blocks <= 64 ? 2 : part_blocks <= 128 ? 3 : part_blocks <= 256 ? 4 : 5;
+    return part_blocks <= 16 ? 1 : part_blocks <= 64 ? 2 : part_blocks <= 128 ? 3 : part_blocks <= 256 ? 4 : 8;
   }
   constexpr std::uint64_t all_blocks() const noexcept { return part_blocks + spare_blocks(); }
   // Slots, without those of spare blocks.
