@@ -33,6 +33,7 @@ int join(const Options& options) {
   std::vector<std::unique_ptr<FileBytes>> files;
   std::vector<Shard> shards;
   std::uint64_t count = 0;
+  Recipe recipe;
   for (const std::string& path : options.filters) {
     files.push_back(std::make_unique<FileBytes>(path));
     const Shards one = take(Shards::over(files.back()->bytes(), path));
@@ -40,6 +41,12 @@ int join(const Options& options) {
       fail("{} and {} cannot be merged: {} and {} shards", options.filters.front(), path, count, one.count());
     }
     count = one.count();
+    const Recipe theirs = recipe_of(AnyFile(path, {}, {}).record(), path).value_or(Recipe());
+    if (!shards.empty() && !recipe.same_key(theirs)) {
+      fail("{} and {} cannot be merged: their keys were made by the recipes '{}' and '{}'", options.filters.front(),
+           path, recipe.text(), theirs.text());
+    }
+    recipe = theirs;
     shards.insert(shards.end(), one.here().begin(), one.here().end());
   }
   std::ranges::sort(shards, {}, &Shard::index);

@@ -243,6 +243,18 @@ class Recipes(ShardCase):
                 else:
                     self.refused(*command, says=f"crafted: shard {wrong} has another recipe than the one before it")
 
+    def test_merging_shards_that_contradict(self):
+        self.ok("build", "-o", "given", "keys")
+        self.ok("build", "-o", "lower", "--lower", "keys")
+        for name, parts in [("first", ["given", "-"]), ("second", ["-", "lower"]), ("fitting", ["-", "given"])]:
+            parts = [part if part == "-" else self.path(part) for part in parts]
+            subprocess.run([PEER, self.path(name), *parts], check=True)
+        self.refused("merge", "first", "second", "-o", "both", says="first and second cannot be merged: their keys "
+                     "were made by the recipes 'lines' and 'lines lower'")
+        self.assertFalse(os.path.exists(self.path("both")))
+        self.ok("merge", "first", "fitting", "-o", "both")
+        self.ok("verify", "both", "--keys", "keys", "--absent-count", "10")
+
 
 class Documentation(ShardCase):
     """The commands of doc/shards.md do what it says, unchanged except for the numbers of keys and shards. Would notice:
