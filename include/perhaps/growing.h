@@ -22,7 +22,7 @@
 //     after   |   part 0   |   part 1   |   part 2   |
 //
 // Whether a digest is looked up before or after the gap follows from its first bits and from `waiting`. With several
-// parts the moves are spread evenly over the inserts until the next step: an insert moves one part,
+// parts the moves are spread evenly over the inserts until the next step: an insert moves one part at most,
 // unless a part is full before its turn; then it moves all that wait.
 //
 //   table   = head (64 bytes) . parts before, below `waiting` . zeros . parts now;  all numbers little-endian
