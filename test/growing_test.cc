@@ -71,8 +71,9 @@ TEST(Growing, ThePlanStaysBelowTheRateForAnyNumberOfKeys) {
     const auto again = GrowingShape::from(shape.numbers());
     ASSERT_TRUE(again) << again.error().detail;
     ASSERT_EQ(*again, shape);
+    const double bits = static_cast<double>(shape.bytes()) * 8 / static_cast<double>(shape.capacity());
     if (shape.capacity() >= 1000 && shape.capacity() < 4'000'000'000) {
-      ASSERT_LE(static_cast<double>(shape.bytes()) * 8 / static_cast<double>(shape.capacity()), 17.7) << shape.step;
+      ASSERT_LE(bits, shape.capacity() < 8192 ? 22.5 : 17.7) << shape.step;
     }
   }
   EXPECT_GT(steps, 500u);
@@ -133,17 +134,19 @@ TEST(Growing, NoInsertTakesOrCopiesMuchMemory) {
 }
 
 TEST(Growing, AgreesWithAModel) {
-  // Fingerprints of one or two bits are used up after as many doublings.
   for (const double fpr : {0.7, 0.2, 0.01}) {
     GrowingModel model(Request{.keys = 0, .fpr = fpr}, 3);
     ASSERT_NO_FATAL_FAILURE(model.run(60'000, 7'919));
   }
+  // Fingerprints of few bits are used up after as many doublings: from 15,000 keys on.
+  GrowingModel short_ones(Request{.keys = 1000, .fpr = 0.2}, 3);
+  ASSERT_NO_FATAL_FAILURE(short_ones.run(60'000, 7'919));
   GrowingModel sized(Request{.keys = 40'000, .fpr = 0.01}, 4);
   ASSERT_NO_FATAL_FAILURE(sized.run(20'000, 5'000));
 }
 
 TEST(Growing, FingerprintsThatAreUsedUpAreCopied) {
-  Growing filter(Request{.keys = 0, .fpr = 0.7});
+  Growing filter(Request{.keys = 1000, .fpr = 0.2});
   for (std::uint64_t n = 0; n < 80'000; ++n) ASSERT_NE(filter.insert(n), Inserted::full);
   EXPECT_GT(detail::load<std::uint64_t>(filter.bytes().data() + 8), filter.keys());
   for (std::uint64_t n = 0; n < 80'000; ++n) ASSERT_TRUE(filter.may_contain(n)) << n;

@@ -13,8 +13,8 @@ namespace {
 TEST(GrowingSoak, AgreesWithAModel) {
   GrowingModel model(Request{.keys = 0, .fpr = 0.01}, 11);
   ASSERT_NO_FATAL_FAILURE(model.run(10'000'000, 1'000'003));
-  GrowingModel coarse(Request{.keys = 0, .fpr = 0.5}, 12);
-  ASSERT_NO_FATAL_FAILURE(coarse.run(2'000'000, 250'007));
+  GrowingModel coarse(Request{.keys = 10'000, .fpr = 0.2}, 12);
+  ASSERT_NO_FATAL_FAILURE(coarse.run(1'500'000, 250'007));
 }
 
 TEST(GrowingSoak, TheRateDoesNotDrift) {
