@@ -35,7 +35,7 @@ struct FromSystem {
 #endif
     return static_cast<T*>(::operator new(count * sizeof(T)));
   }
-  void deallocate(T* start, std::size_t count) noexcept {
+  void deallocate(T* start, [[maybe_unused]] std::size_t count) noexcept {
 #if !defined(__EMSCRIPTEN__)
     if (count * sizeof(T) >= kFrom) return static_cast<void>(munmap(start, count * sizeof(T)));
 #endif

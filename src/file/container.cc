@@ -109,7 +109,7 @@ Result<File> File::open(const std::string& path, const OpenOptions& options) {
   if (options.in_memory) {
     const Bytes bytes = mapping->bytes();
     Memory memory(bytes.size());
-    std::ranges::copy(bytes, memory.data());
+    std::copy(bytes.begin(), bytes.end(), memory.data());
     auto file = over(memory.bytes(), options, path);
     if (file) file->memory_ = std::move(memory);
     return file;
