@@ -11,11 +11,11 @@
 #include <malloc.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
-#include <time.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <memory>
 #include <string>
@@ -57,7 +57,7 @@ struct Subject {
   Ask batch;  // may be empty
 };
 
-Subject rocksdb_subject(std::string name, std::shared_ptr<const rocksdb::FilterPolicy> policy) {
+Subject rocksdb_subject(std::string name, const std::shared_ptr<const rocksdb::FilterPolicy>& policy) {
   const auto builder_of = [policy] {
     static const rocksdb::BlockBasedTableOptions options = [] {
       rocksdb::BlockBasedTableOptions table;
@@ -108,7 +108,7 @@ Subject rocksdb_subject(std::string name, std::shared_ptr<const rocksdb::FilterP
   return subject;
 }
 
-Subject leveldb_subject(std::string name, std::shared_ptr<const leveldb::FilterPolicy> policy) {
+Subject leveldb_subject(std::string name, const std::shared_ptr<const leveldb::FilterPolicy>& policy) {
   Subject subject{std::move(name), {}, {}, {}};
   subject.build = [policy](const Keys& keys) {
     const std::vector<leveldb::Slice> slices(keys.begin(), keys.end());

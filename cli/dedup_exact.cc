@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <chrono>
@@ -278,7 +279,8 @@ class Chunk {
   static constexpr std::size_t kLines = std::size_t{1} << kLineBits;
   static constexpr std::size_t kText = std::size_t{8} << 20;
 
-  Chunk(Lines& lines, LineSet& set, const Hash& hash) : lines_(lines), set_(set), hash_(hash) {
+  Chunk(Lines& lines, LineSet& set, const Hash& hash, unsigned threads)
+      : lines_(lines), set_(set), hash_(hash), threads_(lines.in_place() ? threads : 1) {
     for (auto* const suspects : {&suspects_, &sorted_}) suspects->reserve(kLines);
     keys_.reserve(kLines);
   }
@@ -308,14 +310,16 @@ class Chunk {
     // A line whose bits equal those of another line by chance is suspected of equalling the next one with these bits,
     // or is new. Equal lines go on together, the first of them first, since suspects of one position keep their order.
     while (!suspects_.empty()) {
-      in_order_of_position([&](std::uint64_t suspect) {
-        const std::uint32_t line = line_of(suspect);
-        if (lines_.equal(position_of(suspect), keys_[line])) {
+      sort_suspects();
+      compare();
+      for (std::size_t i = 0; i < suspects_.size(); ++i) {
+        const std::uint32_t line = line_of(suspects_[i]);
+        if (equal_[i] != 0) {
           seen_[line / 64] |= std::uint64_t{1} << line % 64;
         } else {
-          innocent_.push_back(suspect);
+          innocent_.push_back(suspects_[i]);
         }
-      });
+      }
       suspects_.clear();
       for (const std::uint64_t innocent : innocent_) {
         const std::uint64_t digest = hash_(keys_[line_of(innocent)]).value;
@@ -359,34 +363,53 @@ class Chunk {
     suspects_.swap(sorted_);
   }
 
-  template <class Use>
-  void in_order_of_position(Use use) {
-    sort_suspects();
-    std::uint64_t from = position_of(suspects_.front());
+  // equal_[i]: is suspect i the line at its position? In the order of positions, and by several threads: most of the
+  // time goes into pages of the file that are not mapped yet.
+  void compare() {
+    equal_.resize(suspects_.size());
+    std::atomic<std::size_t> next{0};
+    const auto work = [&](unsigned) {
+      for (;;) {
+        const std::size_t begin = next.fetch_add(kAtOnce, std::memory_order_relaxed);
+        if (begin >= suspects_.size()) return;
+        compare(begin, std::min(begin + kAtOnce, suspects_.size()));
+      }
+    };
+    const std::size_t parts = (suspects_.size() + kAtOnce - 1) / kAtOnce;
+    on_threads(static_cast<unsigned>(std::min<std::size_t>(threads_, parts)), work);
+  }
+  void compare(std::size_t begin, std::size_t end) {
     constexpr std::size_t kAhead = 16;
-    for (std::size_t i = 0; i < suspects_.size(); ++i) {
+    std::uint64_t from = position_of(suspects_[begin]);
+    for (std::size_t i = begin; i < end; ++i) {
       const std::uint64_t position = position_of(suspects_[i]);
       if (position > from && position - from >= Lines::kPiece && lines_.in_place()) {
         lines_.drop(from, position);
         from = position;
       }
-      if (i + kAhead < suspects_.size()) {
+      if (i + kAhead < end) {
         lines_.prefetch(position_of(suspects_[i + kAhead]));
         __builtin_prefetch(keys_[line_of(suspects_[i + kAhead])].data());
       }
-      use(suspects_[i]);
+      equal_[i] = lines_.equal(position, keys_[line_of(suspects_[i])]);
     }
+    const std::uint64_t last = position_of(suspects_[end - 1]);
+    if (last > from && lines_.in_place()) lines_.drop(from, last);
   }
+
+  static constexpr std::size_t kAtOnce = std::size_t{1} << 13;  // suspects
 
   Lines& lines_;
   LineSet& set_;
   Hash hash_;
+  unsigned threads_;
   std::array<std::uint64_t, Parser::kColumn> digests_;
   std::vector<Bytes> keys_;
   std::vector<Bytes> records_;  // where a key is not its record
   std::size_t text_ = 0;        // bytes of the keys
   std::vector<std::uint64_t> suspects_;
   std::vector<std::uint64_t> sorted_;
+  std::vector<std::uint8_t> equal_;
   std::vector<std::uint64_t> innocent_;
   std::vector<std::uint64_t> seen_;
 };
@@ -436,7 +459,7 @@ int dedup_exact(DedupArgs& options) {
   constexpr std::uint64_t kAnySize = std::uint64_t{1} << 46;  // of a temporary file
   if (keys.stored_bytes() >= kAnySize) fail("--exact: inputs of 64 TiB and more");
   LineSet set(lines, hash, expected, lines.in_place() ? keys.stored_bytes() + 1 : kAnySize);
-  Chunk chunk(lines, set, hash);
+  Chunk chunk(lines, set, hash, options.threads);
   dropped.begin();
   DedupWriter writer(options.keys, dropped);
   constexpr unsigned kBlocksBetweenDrops = 16;

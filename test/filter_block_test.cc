@@ -342,7 +342,7 @@ TEST(FilterBlock, OneDigestServesManyTables) {
 TEST(FilterBlock, RefusesFamiliesByName) {
   const auto refusal = [](FilterMode mode, Kind family) -> std::string {
     try {
-      FilterBlockBuilder({.mode = mode, .family = family});
+      const FilterBlockBuilder builder({.mode = mode, .family = family});
       return "";
     } catch (const std::invalid_argument& error) {
       return error.what();

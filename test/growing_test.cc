@@ -15,7 +15,6 @@
 namespace perhaps::test {
 namespace {
 
-using detail::isa::Portable;
 using L = GrowingLayout;
 
 double measured_rate(const Growing& filter, std::uint64_t seed, std::uint64_t queries) {

@@ -32,7 +32,7 @@ void find_other(const DigestProbe* probe, OwnFilter& own) {
                                 std::span<std::uint64_t> answers) noexcept {
     static_cast<const ExactProbe&>(as).may_contain_integers(integers, answers);
   };
-  own.header = [](const DigestProbe& as, Record record) {
+  own.header = [](const DigestProbe& as, const Record& record) {
     return header_of(static_cast<const ExactProbe&>(as).set(), record);
   };
 }

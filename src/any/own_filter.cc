@@ -27,7 +27,9 @@ void find(const DigestProbe* probe, OwnFilter& own) {
                                 std::span<std::uint64_t> answers) noexcept {
     static_cast<const Probe&>(as).may_contain_integers(integers, answers);
   };
-  own.header = [](const DigestProbe& as, Record record) { return header_in(static_cast<const Probe&>(as), record); };
+  own.header = [](const DigestProbe& as, const Record& record) {
+    return header_in(static_cast<const Probe&>(as), record);
+  };
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ struct OwnFilter {
   void (*may_contain_integers)(const DigestProbe& probe, std::span<const std::uint64_t> integers,
                                std::span<std::uint64_t> answers) noexcept = nullptr;
   // What AnyOwner::save writes; the sections borrow from the filter.
-  Header (*header)(const DigestProbe& probe, Record record) = nullptr;
+  Header (*header)(const DigestProbe& probe, const Record& record) = nullptr;
 };
 OwnFilter own_filter_of(const AnyFilter& filter);
 

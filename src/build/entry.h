@@ -9,7 +9,7 @@ namespace perhaps::build {
 struct Entry {
   std::uint64_t digest;
   std::uint64_t value;
-  friend auto operator<=>(const Entry&, const Entry&) = default;
+  friend auto operator<=>(const Entry&, const Entry&) = default;  // NOLINT(modernize-use-nullptr): in what it makes
 };
 
 constexpr std::uint64_t digest_of(std::uint64_t digest) noexcept { return digest; }

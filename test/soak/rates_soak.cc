@@ -58,8 +58,8 @@ void expect_row(const Family& family, std::uint64_t keys, double fpr) {
       here += count_ones(answers);
     }
     perhaps += here;
-    const auto asked = (each + kColumn - 1) / kColumn * kColumn;
-    rates.add(static_cast<double>(here) / static_cast<double>(asked));
+    const auto queried = (each + kColumn - 1) / kColumn * kColumn;
+    rates.add(static_cast<double>(here) / static_cast<double>(queried));
     for (std::uint64_t from = 0; from < kNear / filters; from += kColumn, near_asked += kColumn) {
       for (std::size_t m = 0; m < std::size(kMasks); ++m) {
         for (std::size_t i = 0; i < kColumn; ++i) {
