@@ -139,7 +139,7 @@ class Editor : public Table {
     }
   }
 
-  // Slots low..high-1 become low+1..high. What is in slot `low` then is not said. The words may end in the bits behind
+  // Slots low..high-1 become low+1..high. What slot `low` then holds is undefined. The words may end in the bits behind
   // the slots, which keep what they hold.
   PERHAPS_INLINE void slots_up(std::byte* words, std::uint64_t low, std::uint64_t high) noexcept {
     if (low == high) return;
@@ -159,7 +159,7 @@ class Editor : public Table {
     set_word(words, k, (word & keep) | (word << width() & ~keep));
   }
 
-  // Slots low+1..high become low..high-1. What is in slot `high` then is not said.
+  // Slots low+1..high become low..high-1. What slot `high` then holds is undefined.
   PERHAPS_INLINE void slots_down(std::byte* words, std::uint64_t low, std::uint64_t high) noexcept {
     if (low == high) return;
     const std::uint64_t first = low * width();
