@@ -7,6 +7,7 @@ Would notice: an item of the set that a Bloom or a cuckoo filter denies, a diges
     cluster_soak.py [--seconds 3600] [--seed 1]
 """
 import argparse
+import contextlib
 import random
 import signal
 import sys
@@ -14,7 +15,7 @@ import threading
 import time
 
 import harness
-from cluster_test import Cluster, nodes, six_nodes, slot_of
+from cluster_test import Cluster, agreed, nodes, six_nodes, slot_of
 from harness import Client, Error, wait_for
 
 TAGS = [f"{{t{i}}}" for i in range(12)]
@@ -92,7 +93,7 @@ class Chaos:
         return {i: n for i, n in self.table().items() if "master" in n[1] and "fail" not in n[1] and n[3]}
 
     def healthy(self):
-        """Every node sees three masters and three replicas, and each replica has what its master has."""
+        """Every node sees three masters with their slots and three replicas, and each replica has what its master has."""
         try:
             for port in self.servers:
                 if b"cluster_state:ok" not in self.ask(port, "CLUSTER", "INFO"):
@@ -101,6 +102,10 @@ class Chaos:
                 client.close()
                 flags = [n[1] for n in seen.values()]
                 if any("fail" in f or "fail?" in f for f in flags) or sum("slave" in f for f in flags) != 3:
+                    return False
+            with contextlib.ExitStack() as closing:
+                clients = [closing.enter_context(contextlib.closing(Client(p, timeout=20))) for p in self.servers]
+                if not agreed(clients):
                     return False
             return all(self.ask(n[0], "WAIT", 1, 5000) >= 1 for n in self.masters().values())
         except (OSError, ConnectionError):

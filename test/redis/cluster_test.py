@@ -53,10 +53,12 @@ class Cluster:
     def __call__(self, name, key, *words, seconds=60):
         deadline = time.monotonic() + seconds
         port = self.home.get(slot_of(key), self.ports[0])
+        answer = None
         while time.monotonic() < deadline:
             try:
                 answer = self.at(port)(name, key, *words)
-            except (OSError, ConnectionError):
+            except (OSError, ConnectionError) as why:
+                answer = why
                 self.drop(port)
                 port = self.ports[(self.ports.index(port) + 1) % len(self.ports)]
                 time.sleep(0.05)
@@ -75,7 +77,7 @@ class Cluster:
                 time.sleep(0.05)
             else:
                 return answer
-        raise AssertionError(f"{name} {key}: no answer in {seconds} s")
+        raise AssertionError(f"{name} {key}: no answer in {seconds} s, at last {answer!r} from {port}")
 
 
 def nodes(client):
@@ -85,6 +87,16 @@ def nodes(client):
         parts = line.split()
         found[parts[0]] = (int(parts[1].split("@")[0].split(":")[1]), parts[2].split(","), parts[3], parts[8:])
     return found
+
+
+def agreed(clients):
+    """True if all nodes name the same owner, with the same epoch, for every slot. A slot moved before that may end with
+    two masters that point at each other: the new owner takes an epoch it believes to be the greatest, and older news of
+    a greater one gives the slot back."""
+    def view(client):
+        lines = (line.split() for line in client("CLUSTER", "NODES").decode().splitlines())
+        return sorted((parts[0], parts[6], *parts[8:]) for parts in lines if "master" in parts[2])
+    return len({repr(view(client)) for client in clients}) == 1
 
 
 @contextlib.contextmanager
@@ -215,6 +227,8 @@ def body(servers):
 
     # Slots move while items come in.
     wait_ok()
+    watchers = [servers[p].client() for p in ports]
+    assert wait_for(lambda: agreed(watchers))
     stop = threading.Event()
     trouble = []
     added = [inside]
@@ -254,6 +268,7 @@ def body(servers):
                 assert mover("CLUSTER", "SETSLOT", slot, "NODE", target) == "OK"
             for other in table.values():
                 Client(other[0])("CLUSTER", "SETSLOT", slot, "NODE", target)
+            assert wait_for(lambda: agreed(watchers))
         before = added[0]
         assert wait_for(lambda: trouble or added[0] > before + 5) and not trouble, trouble
     finally:
