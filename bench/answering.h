@@ -17,9 +17,9 @@ inline std::uint64_t count_perhaps(std::span<const std::uint64_t> answers) {
 
 // `Self` has `const F& filter() const`.
 template <class Self, class F, class Key>
-class Answering : public Asking<Self, Key> {
+class Answering : public Querying<Self, Key> {
  public:
-  using typename Asking<Self, Key>::Keys;
+  using typename Querying<Self, Key>::Keys;
 
   auto probe() const {
     if constexpr (requires { filter().view(); }) {

@@ -4,7 +4,7 @@
 // and `make bench CONTENDERS=dir`. Loops are instantiated for the class, so a probe is inlined as in the program of a
 // user, and the bench makes one virtual call per round.
 //
-//   struct Mine : perhaps::bench::Asking<Mine, std::uint64_t> {
+//   struct Mine : perhaps::bench::Querying<Mine, std::uint64_t> {
 //     explicit Mine(std::uint64_t keys);
 //     std::uint64_t bytes() const override;
 //     void clear() override;                                     // untimed
@@ -61,7 +61,7 @@ class Contender {
   virtual void erase(Keys) {}
   virtual bool has(Form form) const = 0;
   // How many of the keys are perhaps there.  REQUIRES: has(form); for Form::digests `keys` are digests of perhaps::Hash
-  virtual std::uint64_t ask(Form form, Keys keys) const = 0;
+  virtual std::uint64_t query(Form form, Keys keys) const = 0;
 };
 
 // Opaque to the compiler, so that a value masked with it still has to be computed.
@@ -71,7 +71,7 @@ inline std::uint64_t opaque_zero() {
 }
 
 template <class Self, class Key>
-class Asking : public Contender<Key> {
+class Querying : public Contender<Key> {
  public:
   using typename Contender<Key>::Keys;
 
@@ -91,7 +91,7 @@ class Asking : public Contender<Key> {
     return false;
   }
 
-  std::uint64_t ask(Form form, Keys keys) const override {
+  std::uint64_t query(Form form, Keys keys) const override {
     const Self& self = static_cast<const Self&>(*this);
     switch (form) {
       case Form::single:

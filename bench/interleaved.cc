@@ -100,7 +100,7 @@ void Bench::verify(Alive<Key>& one, std::span<const Key> keys) {
 
   const Form form = one.contender->has(Form::batch) ? Form::batch : Form::single;
   const auto inserted = ours ? keys : keys.first(std::min<std::size_t>(keys.size(), 1'000'000));
-  const std::uint64_t found = one.contender->ask(form, inserted);
+  const std::uint64_t found = one.contender->query(form, inserted);
   if (found != inserted.size()) row.refused = std::to_string(inserted.size() - found) + " false negatives";
 
   const std::uint64_t questions = ours ? (options_.quick ? 2'000'000 : 10'000'000) : 1'000'000;
@@ -109,10 +109,10 @@ void Bench::verify(Alive<Key>& one, std::span<const Key> keys) {
   std::uint64_t asked = 0;
   for (; asked < questions; asked += kPart) {
     const KeyList<Key> absent(kPart, [&](std::uint64_t i) { return kNeverAsked + asked + i; });
-    perhaps += one.contender->ask(form, absent.keys());
+    perhaps += one.contender->query(form, absent.keys());
     if (asked != 0 || !row.refused.empty()) continue;
     for (const Form other : {Form::single, Form::mask}) {
-      if (one.contender->has(other) && one.contender->ask(other, absent.keys()) != perhaps) {
+      if (one.contender->has(other) && one.contender->query(other, absent.keys()) != perhaps) {
         row.refused = std::string(kFormNames[static_cast<std::size_t>(other)]) + " and batch give different answers";
       }
     }
@@ -133,7 +133,7 @@ void Bench::verify(Alive<Key>& one, std::span<const Key> keys) {
 }
 
 template <class Key>
-void Bench::ask(Table& table, std::vector<Alive<Key>>& alive, std::span<const Key> keys) {
+void Bench::query(Table& table, std::vector<Alive<Key>>& alive, std::span<const Key> keys) {
   const std::uint64_t window = keys.size() > 1'000'000 ? 1 << 19 : 1 << 17;
   constexpr std::uint64_t kWindows = 8;
   const KeyList<Key> pool(window * kWindows, [&](std::uint64_t i) {
@@ -156,7 +156,7 @@ void Bench::ask(Table& table, std::vector<Alive<Key>>& alive, std::span<const Ke
         }
         return pool.keys().subspan(from, window);
       };
-      keep(one.contender->ask(one.contender->has(Form::batch) ? Form::batch : Form::single, next(Form::batch)));
+      keep(one.contender->query(one.contender->has(Form::batch) ? Form::batch : Form::single, next(Form::batch)));
       for (const Form form : kForms) {
         const std::string column = kFormNames[static_cast<std::size_t>(form)];
         const auto questions = next(form);
@@ -164,7 +164,7 @@ void Bench::ask(Table& table, std::vector<Alive<Key>>& alive, std::span<const Ke
             std::find(table.columns.begin(), table.columns.end(), column) == table.columns.end()) {
           continue;
         }
-        const double time = seconds([&] { keep(one.contender->ask(form, questions)); });
+        const double time = seconds([&] { keep(one.contender->query(form, questions)); });
         one.row.ns[column].push_back(1e9 * time / static_cast<double>(questions.size()));
       }
     }
@@ -198,7 +198,7 @@ void Bench::run(std::uint64_t n, const std::string& group, const std::vector<Ent
   for (Table& table : planned) {
     if (table.section != "build") {
       for (auto& one : alive) one.row.ns.clear();
-      ask(table, alive, list.keys());
+      query(table, alive, list.keys());
     }
     finish(table);
   }

@@ -68,7 +68,7 @@ class Bench {
   template <class Key>
   void verify(Alive<Key>& one, std::span<const Key> keys);
   template <class Key>
-  void ask(Table& table, std::vector<Alive<Key>>& alive, std::span<const Key> keys);
+  void query(Table& table, std::vector<Alive<Key>>& alive, std::span<const Key> keys);
 
   const Options& options_;
   const Pin& pin_;

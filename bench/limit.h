@@ -17,8 +17,8 @@
 namespace perhaps::bench {
 
 template <unsigned kReads>
-class LimitOf : public Asking<LimitOf<kReads>, std::uint64_t> {
-  using Base = Asking<LimitOf, std::uint64_t>;
+class LimitOf : public Querying<LimitOf<kReads>, std::uint64_t> {
+  using Base = Querying<LimitOf, std::uint64_t>;
 
  public:
   using typename Base::Keys;
@@ -39,14 +39,14 @@ class LimitOf : public Asking<LimitOf<kReads>, std::uint64_t> {
   }
   bool has(Form form) const override { return !writes_ && Base::has(form); }
 
-  std::uint64_t ask(Form form, Keys keys) const override {
+  std::uint64_t query(Form form, Keys keys) const override {
     switch (form) {
       case Form::batch:
         return sum(keys, ahead_, mixed);
       case Form::digests:
         return sum(keys, ahead_, plain);
       default:
-        return Base::ask(form, keys);
+        return Base::query(form, keys);
     }
   }
   auto probe() const {
@@ -64,7 +64,7 @@ class LimitOf : public Asking<LimitOf<kReads>, std::uint64_t> {
     for (std::size_t i = 0; i < keys.size(); ++i) result |= bits(at[i]) << i;
     return result;
   }
-  // Here so that has() knows them; ask() runs over the whole span instead of column by column.
+  // Here so that has() knows them; query() runs over the whole span instead of column by column.
   std::uint64_t batch(Keys keys) const { return sum(keys, ahead_, mixed); }
   std::uint64_t digests(Keys keys) const { return sum(keys, ahead_, plain); }
 
@@ -96,7 +96,6 @@ class LimitOf : public Asking<LimitOf<kReads>, std::uint64_t> {
       return table + detail::scale(mix(key), lines) * kLineBytes;
     };
     const auto bit = [](const std::byte* line) { return bits(line); };
-    const auto ask = [](const std::byte* line) { prefetch(line); };
     std::uint64_t result = 0;
     if (ahead.first == 0) {
       for (const std::uint64_t key : keys) result += bit(line_of(key));
@@ -104,11 +103,11 @@ class LimitOf : public Asking<LimitOf<kReads>, std::uint64_t> {
     }
     std::array<const std::byte*, kRing> ring;
     const std::size_t primed = std::min(ahead.first, keys.size());
-    for (std::size_t i = 0; i < primed; ++i) ask(ring[i] = line_of(keys[i]));
+    for (std::size_t i = 0; i < primed; ++i) prefetch(ring[i] = line_of(keys[i]));
     std::size_t i = 0;
     for (; i + ahead.first < keys.size(); ++i) {
-      ask(ring[(i + ahead.first) % kRing] = line_of(keys[i + ahead.first]));
-      if (ahead.second != 0) ask(ring[(i + ahead.second) % kRing]);
+      prefetch(ring[(i + ahead.first) % kRing] = line_of(keys[i + ahead.first]));
+      if (ahead.second != 0) prefetch(ring[(i + ahead.second) % kRing]);
       result += bit(ring[i % kRing]);
     }
     for (; i < keys.size(); ++i) result += bit(ring[i % kRing]);

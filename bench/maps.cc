@@ -53,9 +53,9 @@ void take_turn(Row& row, Digests present, Digests absent, Build build, Check che
   if (!check(*built)) row.refused = "a wrong answer";
   row.bytes = built->byte_size();
   row.bits_per_key = 8.0 * static_cast<double>(row.bytes) / keys;
-  const auto timed = [&](const char* name, Digests digests, auto ask) {
+  const auto timed = [&](const char* name, Digests digests, auto query) {
     std::uint64_t sum = 0;
-    const double all = seconds([&] { sum = ask(digests); });
+    const double all = seconds([&] { sum = query(digests); });
     keep(sum);
     row.ns[name].push_back(1e9 * all / static_cast<double>(digests.size()));
   };

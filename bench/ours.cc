@@ -49,7 +49,7 @@ class Ours : public Answering<Ours<F, Key>, F, Key> {
 
 // Numbers looked up as their eight bytes: the same work as in the filter policy of a storage engine, which knows only
 // bytes.
-class LineOfBytes : public Asking<LineOfBytes, std::uint64_t> {
+class LineOfBytes : public Querying<LineOfBytes, std::uint64_t> {
  public:
   LineOfBytes(std::uint64_t keys, double bits_per_key) : filter_({.keys = keys, .bits_per_key = bits_per_key}) {}
   std::uint64_t bytes() const override { return filter_.byte_size(); }
@@ -84,7 +84,7 @@ class LineOfBytes : public Asking<LineOfBytes, std::uint64_t> {
 
 #if !PERHAPS_BENCH_NATIVE
 // A family that is known at run time only: one key at a time, and in columns.
-class AnyLine : public Asking<AnyLine, std::string_view> {
+class AnyLine : public Querying<AnyLine, std::string_view> {
  public:
   AnyLine(std::uint64_t keys, double bits_per_key) : request_{.keys = keys, .bits_per_key = bits_per_key} { clear(); }
   std::uint64_t bytes() const override { return filter_->byte_size(); }

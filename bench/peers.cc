@@ -45,9 +45,9 @@ struct Counted {
 };
 
 template <class S>
-class Exact : public Asking<Exact<S>, std::uint64_t> {
+class Exact : public Querying<Exact<S>, std::uint64_t> {
  public:
-  using typename Asking<Exact<S>, std::uint64_t>::Keys;
+  using typename Querying<Exact<S>, std::uint64_t>::Keys;
   explicit Exact(std::uint64_t) : set_(typename S::allocator_type(&used_)) {}
   std::uint64_t bytes() const override { return used_; }
   void clear() override { set_ = S(typename S::allocator_type(&used_)); }
@@ -78,9 +78,9 @@ const Register<Exact<FlatSet>> flat_set({.name = "absl::flat_hash_set",
 #if PERHAPS_BENCH_LEVELDB
 // One filter over all keys through the public interface of the policy.
 template <class Key>
-class LevelDb : public Asking<LevelDb<Key>, Key> {
+class LevelDb : public Querying<LevelDb<Key>, Key> {
  public:
-  using typename Asking<LevelDb<Key>, Key>::Keys;
+  using typename Querying<LevelDb<Key>, Key>::Keys;
   explicit LevelDb(std::uint64_t) : policy_(leveldb::NewBloomFilterPolicy(10)) {}
   std::uint64_t bytes() const override { return filter_.size(); }
   double fpr(std::uint64_t) const override { return 0.00844; }  // (1 - e^(-6/10))^6
@@ -110,9 +110,9 @@ const Register<LevelDb<std::string_view>> leveldb_text({.name = "leveldb policy"
 
 #if PERHAPS_BENCH_LIBBLOOM
 template <class Key>
-class LibBloom : public Asking<LibBloom<Key>, Key> {
+class LibBloom : public Querying<LibBloom<Key>, Key> {
  public:
-  using typename Asking<LibBloom<Key>, Key>::Keys;
+  using typename Querying<LibBloom<Key>, Key>::Keys;
   explicit LibBloom(std::uint64_t keys) { bloom_init(&bloom_, static_cast<int>(keys), 0.01); }
   LibBloom(const LibBloom&) = delete;
   LibBloom& operator=(const LibBloom&) = delete;

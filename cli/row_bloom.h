@@ -88,10 +88,11 @@ struct RowLayout {
  private:
   static constexpr std::size_t kColumn = 1024;
 
-  template <class Ask>
-  static bool all_rows(RowShape shape, const std::byte* table, std::uint64_t h, Ask ask) noexcept {
+  template <class Query>
+  static bool all_rows(RowShape shape, const std::byte* table, std::uint64_t h, Query query) noexcept {
     bool all = true;
-    for (std::uint32_t r = 0; all && r < shape.rows; ++r) all = ask(shape.line, row_at(shape, table, r), digest(r, h));
+    for (std::uint32_t r = 0; all && r < shape.rows; ++r)
+      all = query(shape.line, row_at(shape, table, r), digest(r, h));
     return all;
   }
   template <class Put>

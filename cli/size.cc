@@ -73,7 +73,7 @@ void check_given(Options& options) {
     fail("some of --keys, --fpr, --max-bytes, --bits-per-key are needed; the others follow from them");
   if (int{rate} + int{bits} + int{bytes} + int{options.keys != 0} > 2)
     fail("two of --keys, --fpr, --max-bytes and --bits-per-key are enough; the others follow from them");
-  if (options.finds_keys() && options.max_bytes > kMostBytes)
+  if (options.finds_keys() && options.max_bytes > kMaxBytes)
     fail("--max-bytes {}: keys can be found for 1Pi at most", options.max_bytes);
   if (options.range_size != 0 && options.finds_keys()) fail("--range-size: needs --keys, not --max-bytes alone");
   if (rate && bits) fail("--fpr and --bits-per-key: one follows from the other");

@@ -8,14 +8,14 @@ namespace perhaps::cli {
 namespace {
 
 // Where a search for a number of keys, lines or bits ends.
-constexpr std::uint64_t kMost = std::uint64_t{1} << 56;
+constexpr std::uint64_t kMax = std::uint64_t{1} << 56;
 
 // The largest n from 1 on for which `holds`, which is true up to there; 0 if it is not even true for 1.
 template <class Holds>
 std::uint64_t largest(Holds holds) {
   std::uint64_t low = 0;
   std::uint64_t high = 1;
-  while (high < kMost && holds(high)) low = high, high *= 2;
+  while (high < kMax && holds(high)) low = high, high *= 2;
   while (high - low > 1) {
     const std::uint64_t middle = low + (high - low) / 2;
     (holds(middle) ? low : high) = middle;
@@ -36,7 +36,7 @@ std::optional<FamilySize> with_probes(Kind kind, const Request& request, double 
   } else {
     units = largest([&](std::uint64_t n) { return shape_of(n).fpr(keys) > request.fpr; }) + 1;
   }
-  if (units == 0 || units >= kMost / 2) return std::nullopt;
+  if (units == 0 || units >= kMax / 2) return std::nullopt;
   const auto shape = shape_of(units);
   return FamilySize{.kind = kind,
                     .bytes = shape.bytes(),
@@ -77,7 +77,7 @@ std::optional<SizeRow> size_row(const SizeQuestion& options, const Family& famil
   } else if (options.keys == 0) {
     request.keys = kTypicalKeys;
   }
-  if (request.keys == 0 || (options.finds_keys() && request.keys + 1 >= kMost)) return std::nullopt;
+  if (request.keys == 0 || (options.finds_keys() && request.keys + 1 >= kMax)) return std::nullopt;
   const auto size = sized(family.kind, request, options.probes);
   if (!size) return std::nullopt;
   const SizeRow row{&family, request.keys, *size};

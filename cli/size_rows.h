@@ -15,7 +15,7 @@
 namespace perhaps::cli {
 
 inline constexpr std::uint64_t kTypicalKeys = 1'000'000;
-inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 50;  // for which keys are found
+inline constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 50;  // for which keys are found
 
 // REQUIRES: as many numbers as above, each in its range; a rate if nothing else says how large
 struct SizeQuestion {

@@ -18,13 +18,13 @@ namespace {
 // Of issuer i, one certificate in so many is revoked.
 constexpr unsigned kOneIn[] = {20, 500, 500, 300, 1000, 200, 2000, 1000, 3000, 100};
 
-template <class Filter, class Ask>
+template <class Filter, class Query>
 std::uint64_t report(const char* name, const Filter& filter, const std::vector<std::string_view>& all,
-                     const std::vector<bool>& revoked, Ask ask) {
+                     const std::vector<bool>& revoked, Query query) {
   std::uint64_t missed = 0;
   std::uint64_t wrongly = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const bool said = ask(filter, all[i]);
+    const bool said = query(filter, all[i]);
     missed += revoked[i] && !said;
     wrongly += !revoked[i] && said;
   }

@@ -156,7 +156,7 @@ void copy(const std::string& from, const std::string& to) {
 // The rewritten append-only file makes the same filter.
 void rewrite(const std::string& name) {
   const auto found = host.keys.find(name);
-  if (found == host.keys.end() || host.allocated > kMostMemory / 2) return;
+  if (found == host.keys.end() || host.allocated > kMaxMemory / 2) return;
   const Value value = found->second;
   const std::string before = host.digest(value);
   Io io{.in = {}};

@@ -140,11 +140,11 @@ struct Host {
 inline Host host;
 
 // Inputs are small: only a number that was believed without a check asks for more.
-inline constexpr std::size_t kMostMemory = std::size_t{2} << 20;
+inline constexpr std::size_t kMaxMemory = std::size_t{2} << 20;
 inline constexpr std::size_t kFront = 16;
 
 inline void* take(std::size_t size, bool may_fail) {
-  if (may_fail && (size > kMostMemory || host.allocated + size > kMostMemory)) return nullptr;
+  if (may_fail && (size > kMaxMemory || host.allocated + size > kMaxMemory)) return nullptr;
   auto* const at = static_cast<std::byte*>(std::malloc(size + kFront));
   demand(at != nullptr);
   std::memcpy(at, &size, sizeof size);
@@ -336,7 +336,7 @@ inline const Functions& functions() {
       {"ServerInfoGetFieldC", pointer([](ServerInfo*, const char*) { return "noeviction"; })},
       {"ServerInfoGetFieldUnsigned", pointer([](ServerInfo*, const char* name, int* error) {
          *error = kOk;
-         return static_cast<unsigned long long>(std::string_view(name) == "total_system_memory" ? kMostMemory
+         return static_cast<unsigned long long>(std::string_view(name) == "total_system_memory" ? kMaxMemory
                                                                                                 : std::size_t{0});
        })},
   };

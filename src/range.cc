@@ -17,7 +17,7 @@ constexpr std::uint64_t kDamaged = UINT64_MAX;  // a position that no table has
 // 1024 buckets in more bits than these are searched by the second directory first.
 constexpr std::uint64_t kNearBits = 4096;
 // Of `upper`, that one search reads: then the bytes contradict each other.
-constexpr std::uint64_t kMostWords = kNearBits / 64 + 1;
+constexpr std::uint64_t kMaxWords = kNearBits / 64 + 1;
 static_assert(RangeShape::kEachBucket + RangeShape::kEachKey <= kNearBits);
 
 // `width` bits from bit `at` on.  REQUIRES: width <= 56, 8 bytes from there on
@@ -135,7 +135,7 @@ std::uint64_t RangeView::begin_of(std::uint64_t bucket) const noexcept {
   if (zeros == bucket) return at;
   const std::uint64_t words = (end + 63) / 64;
   if (at / 64 >= words) return kDamaged;
-  return kernel::active().range_skip_zeros(upper_, at, bucket - zeros, std::min(words - at / 64, kMostWords));
+  return kernel::active().range_skip_zeros(upper_, at, bucket - zeros, std::min(words - at / 64, kMaxWords));
 }
 
 // Loads what a search for the bucket will touch. Between two samples keys lie evenly as a rule, so that the bits of the

@@ -21,7 +21,7 @@ void put_field(std::byte* base, std::uint64_t at, std::uint64_t value) noexcept 
   store<std::uint64_t>(base + at / 8, load<std::uint64_t>(base + at / 8) | value << at % 8);
 }
 
-void sort_and_unite(std::vector<std::uint64_t>& numbers, std::uint64_t largest) {
+void sort_and_merge(std::vector<std::uint64_t>& numbers, std::uint64_t largest) {
   if (std::is_sorted(numbers.begin(), numbers.end()) || std::uint64_t{numbers.size()} >> 32 != 0) {
     std::sort(numbers.begin(), numbers.end());
     numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
@@ -245,7 +245,7 @@ struct RangeFilter::Parameters {
 };
 
 RangeFilter RangeFilter::from_places(std::vector<std::uint64_t>&& places, const Parameters& parameters) {
-  sort_and_unite(places, parameters.universe - 1);
+  sort_and_merge(places, parameters.universe - 1);
   const RangeShape shape = RangeShape::smallest(places.size(), parameters.universe);
   const std::size_t positions = parameters.positions.size();
   RangeFilter filter;
@@ -307,7 +307,7 @@ RangeFilter RangeFilter::from_places(std::vector<std::uint64_t>&& places, const 
 RangeFilter RangeFilter::from_numbers(std::vector<std::uint64_t>&& numbers, const RangeCode* code,
                                       const RangeRequest& request, std::uint64_t seed) {
   // Repeated keys need no room. Sorted ones stay so.
-  sort_and_unite(numbers, UINT64_MAX);
+  sort_and_merge(numbers, UINT64_MAX);
   RangeRequest counted = request;
   counted.keys = std::max<std::uint64_t>(request.keys, numbers.size());
   if (code != nullptr && counted.max_bytes != 0)  // the code is stored, too

@@ -342,7 +342,7 @@ PERHAPS_WEB int web_sizes(double keys, double fpr, double bits_per_key, double m
     if (fpr != 0 && !(fpr > 0 && fpr < 1)) return Error{Errc::bad_parameter, "the rate must be between 0 and 1"};
     if (bits_per_key != 0 && !(bits_per_key > 0 && bits_per_key <= 1024))
       return Error{Errc::bad_parameter, "bits per key must be above 0 and at most 1024"};
-    if (question.finds_keys() && question.max_bytes > cli::kMostBytes)
+    if (question.finds_keys() && question.max_bytes > cli::kMaxBytes)
       return Error{Errc::bad_parameter, "keys can be found for 1 PiB at most"};
     if (fpr == 0 && bits_per_key == 0 && (question.keys == 0 || question.max_bytes == 0)) question.fpr = 0.01;
     std::vector<cli::SizeRow> rows;

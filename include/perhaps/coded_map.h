@@ -82,8 +82,8 @@ class CodedTable {
   void find_some(const std::uint64_t* words, std::size_t count, std::uint64_t* values,
                  std::uint64_t* found) const noexcept;
   // Bit i: the filter, or the map's bit, says yes; its keys are words[which[i]].
-  void ask(std::size_t part, const std::uint64_t* words, std::span<const std::uint16_t> which,
-           std::span<std::uint64_t> answers) const noexcept;
+  void find_part(std::size_t part, const std::uint64_t* words, std::span<const std::uint16_t> which,
+                 std::span<std::uint64_t> answers) const noexcept;
 
   Bytes bytes_;
   std::uint64_t keys_ = 0;

@@ -176,7 +176,7 @@ struct WindowLayout {
   // `present`: the key was perhaps in the window. It is inserted all the same, and its window begins anew.
   static Inserted insert(WindowShape shape, std::byte* table, std::uint64_t h) noexcept {
     std::uint64_t before = 0;
-    detail::kernels().window_check_and_insert(shape, table, {.words = &h, .count = 1}, &before);
+    detail::kernels().window_insert_seen(shape, table, {.words = &h, .count = 1}, &before);
     return before != 0 ? Inserted::present : Inserted::added;
   }
   static void prefetch(WindowShape shape, const std::byte* table, std::uint64_t h) noexcept {
@@ -223,8 +223,8 @@ void insert(FlatSpan<WindowLayout, H> filter, std::type_identity_t<std::span<con
       many[from + i].check(filter.hasher());
       words[i] = many[from + i].word();
     }
-    detail::kernels().window_check_and_insert(
-        filter.shape(), table, {.words = words.data(), .count = count, .ahead = ahead}, &answers[from / kBatch]);
+    detail::kernels().window_insert_seen(filter.shape(), table, {.words = words.data(), .count = count, .ahead = ahead},
+                                         &answers[from / kBatch]);
   }
 }
 template <Hasher H>

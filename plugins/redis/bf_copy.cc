@@ -35,7 +35,7 @@ int merge(const Call& call, OpenedKey& key) {
   for (int i = 3; i < call.argc; ++i) {
     const OpenedKey source(call.context, call.argv[i], kReadKey);
     const V* const value = source.get<V>();
-    if (value != nullptr && value != into && &value->chain != like) changed |= into->chain.unite(value->chain);
+    if (value != nullptr && value != into && &value->chain != like) changed |= into->chain.merge(value->chain);
   }
   if (!changed) return call.ok();
   into->settle();
@@ -48,7 +48,7 @@ int merge(const Call& call, OpenedKey& key) {
 int merge_growing(const Call& call, OpenedKey& key) {
   Growing* const into = key.get<Growing>();
   Budget budget(call.context, 0);
-  GrowingFilter united(kServer);
+  GrowingFilter merged(kServer);
   const auto failed = [&](const char* otherwise) { return call.error(budget.refused() ? kOverLimit : otherwise); };
   for (int i = 3; i < call.argc; ++i) {
     const OpenedKey source(call.context, call.argv[i], kReadKey);
@@ -59,22 +59,22 @@ int merge_growing(const Call& call, OpenedKey& key) {
     const OpenedKey source(call.context, call.argv[i == 2 ? 1 : i], kReadKey);
     const Growing* const value = source.get<Growing>();
     if (value == nullptr || (i != 2 && value == into)) continue;
-    if (!united.has_table()) {
-      if (!budget.reserve(tables_of(value->chain)) || !value->chain.copy_to(united)) return failed(kNoMemoryToCreate);
-    } else if (const auto done = united.unite(value->chain); !done) {
+    if (!merged.has_table()) {
+      if (!budget.reserve(tables_of(value->chain)) || !value->chain.copy_to(merged)) return failed(kNoMemoryToCreate);
+    } else if (const auto done = merged.merge(value->chain); !done) {
       return failed(("ERR " + done.error().detail).c_str());
     }
     changed |= value != into;
   }
-  if (!united.has_table()) return call.error(kNotFound);
+  if (!merged.has_table()) return call.error(kNotFound);
   if (!changed) return call.ok();
   if (into != nullptr) {
-    into->chain.swap(united);
+    into->chain.swap(merged);
     into->settle();
   } else {
     Owned<Growing> value(Growing::make());
     if (value == nullptr) return failed(kNoMemoryToCreate);
-    value->chain.swap(united);
+    value->chain.swap(merged);
     value->settle();
     key.set(value.release());
   }

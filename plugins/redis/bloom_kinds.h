@@ -231,7 +231,7 @@ template <class L>
 std::uint64_t further_capacity(const BloomNumbers& chain, LinkNumbers last, std::uint64_t links, const Room& room,
                                Need need = {}) noexcept {
   std::uint64_t total = 0;
-  for (; links < Chain<L>::kMostLinks; ++links) {
+  for (; links < Chain<L>::kMaxLinks; ++links) {
     std::uint64_t entries = 0;
     LinkNumbers next;
     if (__builtin_mul_overflow(last.entries, std::uint64_t{chain.growth}, &entries) ||

@@ -91,16 +91,16 @@ class GrowingFilter {
     return Added::added;
   }
   // Becomes the filter of the items of both, which has the sum of both rates. An error changes nothing.
-  Result<void> unite(const GrowingFilter& other) {
+  Result<void> merge(const GrowingFilter& other) {
     auto both = GrowingLayout::union_shape(shape, table_, other.shape, other.table_);
     if (!both) return std::move(both).error();
-    GrowingFilter united(*memory_);
-    united.shape = *both;
-    united.rate = std::min(rate, other.rate);
-    united.table_ = take_instead(united.shape.bytes(), shape.bytes());
-    if (united.table_ == nullptr) return Error{Errc::full, "growing: no memory for the union"};
-    auto merged = GrowingLayout::merge(shape, table_, other.shape, other.table_, united.shape, united.table_);
-    if (merged) swap(united);
+    GrowingFilter whole(*memory_);
+    whole.shape = *both;
+    whole.rate = std::min(rate, other.rate);
+    whole.table_ = take_instead(whole.shape.bytes(), shape.bytes());
+    if (whole.table_ == nullptr) return Error{Errc::full, "growing: no memory for the union"};
+    auto merged = GrowingLayout::merge(shape, table_, other.shape, other.table_, whole.shape, whole.table_);
+    if (merged) swap(whole);
     return merged;
   }
 
@@ -124,7 +124,7 @@ class GrowingFilter {
     if (!(rate >= kLeastRate && rate < 1)) return false;
     const auto parsed =
         GrowingShape::from(std::array{first, step, GrowingShape::for_keys({.keys = 0, .fpr = rate}).rate});
-    if (!parsed || parsed->bytes() > redisbloom::kMostBytes) return false;
+    if (!parsed || parsed->bytes() > redisbloom::kMaxBytes) return false;
     shape = *parsed;
     return true;
   }
@@ -134,7 +134,7 @@ class GrowingFilter {
   // To the next step. False: the table is not full enough for one, or there is no memory, and nothing has changed.
   bool grow() noexcept {
     const auto next = GrowingLayout::larger(shape, table_);
-    if (!next || next->bytes() > redisbloom::kMostBytes) return false;
+    if (!next || next->bytes() > redisbloom::kMaxBytes) return false;
     std::byte* const larger = take_instead(next->bytes(), shape.bytes());
     if (larger == nullptr) return false;
     // A small table that doubles may need less than it has, and all of its parts have been moved.

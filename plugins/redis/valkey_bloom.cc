@@ -35,7 +35,7 @@ bool ValkeyFilter::Link::size_for(Link& link, std::uint64_t items, double rate) 
   constexpr double kLog2 = std::numbers::ln2;
   const double n = static_cast<double>(items);
   const double bytes = std::ceil(n * std::log(rate) / (-8 * (kLog2 * kLog2)));
-  if (!(bytes >= 1 && bytes < static_cast<double>(redisbloom::kMostBytes))) return false;
+  if (!(bytes >= 1 && bytes < static_cast<double>(redisbloom::kMaxBytes))) return false;
   link.capacity = items;
   link.items = 0;
   link.bytes = static_cast<std::uint64_t>(bytes);

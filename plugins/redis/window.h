@@ -117,7 +117,7 @@ class WindowFilter {
     capacity = in.le<std::uint64_t>();
     rate = std::bit_cast<double>(in.le<std::uint64_t>());
     const auto parsed = WindowShape::from(numbers);
-    if (!parsed || parsed->bytes() > redisbloom::kMostBytes || !(rate > 0 && rate < 1)) return false;
+    if (!parsed || parsed->bytes() > redisbloom::kMaxBytes || !(rate > 0 && rate < 1)) return false;
     shape = *parsed;
     return true;
   }

@@ -250,8 +250,8 @@ TEST_F(BudgetTest, AnAllocatingPolicySpendsMoreOnMovedTables) {
 
 // Beyond most_bytes the density falls as the tree grows: compactions take back what the first tables had.
 TEST_F(BudgetTest, NeverMoreBytesThanTheMost) {
-  constexpr double kMostBytes = 25'000;  // 5 bits for each key in the end
-  watch({.bits_per_key = kBits, .most_bytes = static_cast<std::uint64_t>(kMostBytes)});
+  constexpr double kMaxBytes = 25'000;  // 5 bits for each key in the end
+  watch({.bits_per_key = kBits, .most_bytes = static_cast<std::uint64_t>(kMaxBytes)});
   open();
   double most = 0;
   for (std::uint64_t i = 0; i < kKeys; ++i) {
@@ -261,9 +261,9 @@ TEST_F(BudgetTest, NeverMoreBytesThanTheMost) {
   settle();
   const double at_rest = spent(*db_).bits / 8;
   std::printf("%.0f bytes, up to %.0f\n", at_rest, most);
-  EXPECT_LE(most, 1.05 * kMostBytes);
+  EXPECT_LE(most, 1.05 * kMaxBytes);
   // Less where the last compaction rewrote many tables from when each key had twice as much: 0.90 was seen.
-  EXPECT_GE(at_rest, 0.85 * kMostBytes);
+  EXPECT_GE(at_rest, 0.85 * kMaxBytes);
 }
 
 // Nothing is known without the listener, and then all filters are equal.

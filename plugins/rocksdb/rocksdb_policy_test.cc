@@ -55,9 +55,9 @@ std::uint64_t hits(const PolicyPtr& policy, const std::string& filter, const std
   std::vector<Slice*> pointers;
   for (Slice& slice : slices) pointers.push_back(&slice);
   const auto answers = std::make_unique<bool[]>(keys.size());
-  constexpr std::size_t kMostAtOnce = 32;  // RocksDB has room for no more
-  for (std::size_t i = 0; i < keys.size(); i += kMostAtOnce) {
-    const auto count = static_cast<int>(std::min(kMostAtOnce, keys.size() - i));
+  constexpr std::size_t kMaxAtOnce = 32;  // RocksDB has room for no more
+  for (std::size_t i = 0; i < keys.size(); i += kMaxAtOnce) {
+    const auto count = static_cast<int>(std::min(kMaxAtOnce, keys.size() - i));
     reader->MayMatch(count, pointers.data() + i, answers.get() + i);
   }
   std::uint64_t found = 0;

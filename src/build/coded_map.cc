@@ -380,8 +380,8 @@ Result<CodedTable> CodedTable::over(Bytes table) {
   return coded;
 }
 
-void CodedTable::ask(std::size_t part, const std::uint64_t* words, std::span<const std::uint16_t> which,
-                     std::span<std::uint64_t> answers) const noexcept {
+void CodedTable::find_part(std::size_t part, const std::uint64_t* words, std::span<const std::uint16_t> which,
+                           std::span<std::uint64_t> answers) const noexcept {
   std::array<std::uint64_t, 4 * kBatch> own;
   for (std::size_t i = 0; i < which.size(); ++i) own[i] = word_for(words[which[i]], part);
   const Part& p = parts_[part];
@@ -417,7 +417,7 @@ void CodedTable::find_some(const std::uint64_t* words, std::size_t count, std::u
   };
   // Keeps the keys for which keep(key, answer) is true.
   const auto each = [&](std::size_t part, auto keep) {
-    ask(part, words, {open.data(), left}, answers);
+    find_part(part, words, {open.data(), left}, answers);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < left; ++i) {
       if (keep(open[i], (answers[i / kBatch] >> i % kBatch & 1) != 0)) open[kept++] = open[i];

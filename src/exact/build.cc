@@ -186,7 +186,7 @@ class ExactBuild {
   }
 
   void begin(std::uint64_t universe) {
-    if (!request_.parts && universe != 0) parts_[0].given = std::min(universe, kMostKeys);
+    if (!request_.parts && universe != 0) parts_[0].given = std::min(universe, kMaxKeys);
     begun_ = true;
     sort_distinct(members_, options_.threads);
     for (const Kept& member : members_) ++parts_[member.part].members;
@@ -195,7 +195,7 @@ class ExactBuild {
       // The members twice (from the universe, and once more at the end) and what passes; a little more than expected.
       const std::uint64_t others = parts_[0].given - std::min(parts_[0].given, parts_[0].members);
       const std::uint64_t passing = parts_[0].members + (others >> columns_of(rest_));
-      compact_at_ = std::max(kCompact, static_cast<std::size_t>(std::min(passing + passing / 16, kMostReserved)));
+      compact_at_ = std::max(kCompact, static_cast<std::size_t>(std::min(passing + passing / 16, kMaxReserved)));
       kept_.reserve(compact_at_ + static_cast<std::size_t>(parts_[0].members));
     }
     for (ExactCode code = 1; code <= RibbonShape::kMaxColumns && !error_; ++code) build_stage(code);
@@ -599,7 +599,7 @@ class ExactBuild {
   Spool spool_;
   std::atomic<std::uint64_t> given_ = 0;
   static constexpr std::size_t kCompact = std::size_t{1} << 20;
-  static constexpr std::uint64_t kMostReserved = std::uint64_t{1} << 26;  // whatever was announced
+  static constexpr std::uint64_t kMaxReserved = std::uint64_t{1} << 26;  // whatever was announced
   std::size_t compact_at_ = kCompact;
   std::vector<Kept> kept_;
   bool settled_ = false;

@@ -18,7 +18,7 @@ struct ExactPlan {
   std::uint64_t cost = 0;
 };
 
-inline constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 44;  // that costs are computed of
+inline constexpr std::uint64_t kMaxKeys = std::uint64_t{1} << 44;  // that costs are computed of
 
 // `listed` keys behind a filter of so many columns, and what passes of the `others`.
 constexpr std::uint64_t cost_of(std::uint64_t listed, std::uint64_t others, std::uint32_t columns) noexcept {

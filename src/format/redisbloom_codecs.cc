@@ -215,7 +215,7 @@ Sniffed sniff(const Source& source) {
   if (is_stream(source.bytes)) {
     const auto iterator = in.le<std::uint64_t>();
     const Bytes header = in.take(in.le<std::uint64_t>());
-    if (in.is_short() || iterator != 1 || header.size() > 20 + 53 * BloomChain::kMostLinks) return Sniffed::no;
+    if (in.is_short() || iterator != 1 || header.size() > 20 + 53 * BloomChain::kMaxLinks) return Sniffed::no;
     Chain numbers(kHeap);
     return Chain::parse_header(header, About<Chain>::name, numbers) ? Sniffed::certain : Sniffed::no;
   }

@@ -37,7 +37,7 @@ struct Prober {
     const Word second = load(now.second[i]) ^ wanted;
     return (buckets.any_zero(first) | buckets.any_zero(second)) != 0;
   }
-  void ask(const CuckooPlaces& next, std::size_t i) const noexcept {
+  void prefetch(const CuckooPlaces& next, std::size_t i) const noexcept {
     const std::byte* first = from + next.first[i] / (WholeBytes ? 1 : 2);
     const std::byte* second = from + next.second[i] / (WholeBytes ? 1 : 2);
     detail::prefetch_read(first);
@@ -68,7 +68,7 @@ void query_buckets(const CuckooShape& shape, const std::byte* table, Source sour
       batch.count,
       [&](std::size_t from, std::size_t size, CuckooPlaces& next) {
         place(shape, source.from(from), size, &next);
-        for (std::size_t i = 0; ahead && i < size; ++i) probe.ask(next, i);
+        for (std::size_t i = 0; ahead && i < size; ++i) probe.prefetch(next, i);
       },
       [&](std::size_t from, std::size_t size, const CuckooPlaces& now) {
         std::uint64_t word = 0;
@@ -81,7 +81,7 @@ void query_buckets(const CuckooShape& shape, const std::byte* table, Source sour
         if (ahead) {
 #pragma GCC unroll 4
           for (std::size_t i = 0; i < kBatch; ++i) {
-            probe.ask(next, i);
+            probe.prefetch(next, i);
             word |= probe.answer(now, i) << i;
           }
         } else {
@@ -112,14 +112,14 @@ void query(const CuckooShape& shape, const std::byte* table, const detail::Batch
 // Sixteen keys ahead: each has two buckets, and as many of guards.
 std::size_t insert(const CuckooShape& of, std::byte* table, const detail::Batch<>& batch) noexcept {
   const CuckooShape shape = of;
-  const auto ask = [=](const Layout::Place& p) {
+  const auto prefetch = [=](const Layout::Place& p) {
     for (const std::uint64_t bucket : {p.first, p.second}) {
       detail::prefetch_write(table + kLineBytes + bucket * shape.fingerprint_bits / 2);
       if (shape.guard_bits != 0) detail::prefetch_write(table + shape.guards_at() + bucket * shape.guard_bits / 2);
     }
   };
   return detail::insert_until_full<16, detail::Inlined>(
-      batch, [=](std::uint64_t h) { return Layout::place_of(shape, h); }, ask,
+      batch, [=](std::uint64_t h) { return Layout::place_of(shape, h); }, prefetch,
       [=](const Layout::Place& p, std::uint64_t h) { return Layout::insert_at(shape, table, h, p); });
 }
 

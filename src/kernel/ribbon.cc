@@ -11,12 +11,12 @@ void find_by_key(const RibbonMapShape& shape, const std::byte* table, const deta
                  std::uint64_t* values, std::uint64_t* found) noexcept {
   std::uint64_t* next = values;
   const auto place = [](std::uint64_t h) { return h; };
-  const auto ask = [=](std::uint64_t h) { RibbonMapLayout::prefetch(shape, table, h); };
+  const auto prefetch = [=](std::uint64_t h) { RibbonMapLayout::prefetch(shape, table, h); };
   const auto find = [=, &next](std::uint64_t, std::uint64_t h) {
     *next = 0;
     return RibbonMapLayout::find(shape, table, h, next++);
   };
-  detail::query_keys<16, detail::Inlined>(batch, found, shape.bytes(), detail::Steps{place, ask, find});
+  detail::query_keys<16, detail::Inlined>(batch, found, shape.bytes(), detail::Steps{place, prefetch, find});
 }
 
 }  // namespace

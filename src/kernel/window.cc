@@ -202,12 +202,12 @@ void query(const WindowShape& shape, const std::byte* table, const detail::Batch
            std::uint64_t* answers) noexcept {
   with_probes(shape.probes, [&](auto lanes) { query_as(shape, table, batch, answers, lanes); });
 }
-void check_and_insert(const WindowShape& shape, std::byte* table, const detail::Batch<>& batch,
-                      std::uint64_t* seen) noexcept {
+void insert_seen(const WindowShape& shape, std::byte* table, const detail::Batch<>& batch,
+                 std::uint64_t* seen) noexcept {
   with_probes(shape.probes, [&](auto lanes) { insert_as(shape, table, batch, seen, lanes); });
 }
 std::size_t insert(const WindowShape& shape, std::byte* table, const detail::Batch<>& batch) noexcept {
-  check_and_insert(shape, table, batch, nullptr);
+  insert_seen(shape, table, batch, nullptr);
   return batch.count;
 }
 
@@ -226,7 +226,7 @@ void kernel::window_kernels(Target target, InstructionSet& set) {
   if (target != Target::portable) return;
   set.window_query = query;
   set.window_insert = insert;
-  set.window_check_and_insert = check_and_insert;
+  set.window_insert_seen = insert_seen;
 }
 
 }  // namespace perhaps

@@ -39,7 +39,7 @@ bool Link::size_for(LinkNumbers& n, std::uint64_t items, double rate, std::uint3
   n.bpe = std::fabs(std::log(rate) / 0.480453013918201);
   n.size = 0;
   const double wanted = static_cast<double>(items) * n.bpe;
-  if (!(wanted < 8 * static_cast<double>(kMostBytes))) return false;
+  if (!(wanted < 8 * static_cast<double>(kMaxBytes))) return false;
   if ((options & BloomNumbers::kNoRound) != 0) {
     n.n2 = 0;
     n.bits = (std::max<std::uint64_t>(1, static_cast<std::uint64_t>(wanted)) + 63) / 64 * 64;
@@ -51,17 +51,16 @@ bool Link::size_for(LinkNumbers& n, std::uint64_t items, double rate, std::uint3
     n.bits = std::max<std::uint64_t>(n.bits, 64);
   }
   n.hashes = static_cast<std::uint32_t>(hashes_for(n.bpe));
-  return n.hashes >= 1 && n.hashes <= kMostHashes;
+  return n.hashes >= 1 && n.hashes <= kMaxHashes;
 }
 
 Result<void> Link::check(const LinkNumbers& n, std::string_view format) {
   if (!(n.error > 0 && n.error < 1)) return bad(Errc::bad_parameter, format, "an error rate of ", n.error);
   if (n.n2 > 63) return bad(Errc::bad_parameter, format, "2^", unsigned{n.n2}, " bits");
-  if (n.bits == 0 || n.bits % 8 != 0 || n.bytes() > kMostBytes)
-    return bad(Errc::bad_parameter, format, n.bits, " bits");
+  if (n.bits == 0 || n.bits % 8 != 0 || n.bytes() > kMaxBytes) return bad(Errc::bad_parameter, format, n.bits, " bits");
   if (n.n2 != 0 && n.bits < std::uint64_t{1} << n.n2)
     return bad(Errc::bad_parameter, format, "2^", unsigned{n.n2}, " positions in ", n.bits, " bits");
-  if (!(n.bpe > 0) || n.hashes == 0 || n.hashes > kMostHashes || static_cast<double>(n.hashes) != hashes_for(n.bpe))
+  if (!(n.bpe > 0) || n.hashes == 0 || n.hashes > kMaxHashes || static_cast<double>(n.hashes) != hashes_for(n.bpe))
     return bad(Errc::bad_parameter, format, n.hashes, " probes at ", n.bpe, " bits an item");
   return {};
 }
@@ -128,7 +127,7 @@ double Link::items_estimated() const noexcept {
 double Link::fpr() const noexcept { return std::pow(format::fill_of(Bytes(table, bytes()), modulus.value), hashes); }
 
 bool LineLink::size_for(LinkNumbers& n, std::uint64_t items, double rate, std::uint32_t) noexcept {
-  if (items == 0 || items >= kMostBytes || !(rate > 0 && rate < 1)) return false;
+  if (items == 0 || items >= kMaxBytes || !(rate > 0 && rate < 1)) return false;
   const auto shape = LineShape::for_keys({.keys = items, .fpr = rate});
   n = {.entries = items,
        .bits = shape.bits(),
@@ -137,14 +136,14 @@ bool LineLink::size_for(LinkNumbers& n, std::uint64_t items, double rate, std::u
        .bpe = static_cast<double>(shape.bits()) / static_cast<double>(items),
        .hashes = shape.probes,
        .n2 = 0};
-  return n.bytes() <= kMostBytes;
+  return n.bytes() <= kMaxBytes;
 }
 
 Result<void> LineLink::check(const LinkNumbers& n, std::string_view format) {
   if (!(n.error > 0 && n.error < 1)) return bad(Errc::bad_parameter, format, "an error rate of ", n.error);
-  if (n.bits == 0 || n.bits % 512 != 0 || n.bytes() > kMostBytes)
+  if (n.bits == 0 || n.bits % 512 != 0 || n.bytes() > kMaxBytes)
     return bad(Errc::bad_parameter, format, n.bits, " bits, no lines");
-  if (n.hashes == 0 || n.hashes > kMostHashes || n.n2 != 0 || !(n.bpe > 0))
+  if (n.hashes == 0 || n.hashes > kMaxHashes || n.n2 != 0 || !(n.bpe > 0))
     return bad(Errc::bad_parameter, format, n.hashes, " probes");
   return {};
 }
@@ -262,7 +261,7 @@ std::string_view Chain<L>::differs_from(const Chain& other) const noexcept {
 }
 
 template <class L>
-bool Chain<L>::unite(const Chain& other) noexcept {
+bool Chain<L>::merge(const Chain& other) noexcept {
   bool changed = false;
   for (std::uint64_t i = 0; i < count_; ++i) {
     L& link = links_[i];
@@ -304,7 +303,7 @@ Result<std::vector<LinkNumbers>> Chain<L>::parse_header(Bytes header, std::strin
   numbers.options = in.le<std::uint32_t>();
   numbers.growth = in.le<std::uint32_t>();
   if (in.is_short()) return bad(Errc::truncated, format, "a header of ", header.size(), " bytes");
-  if (count == 0 || count > kMostLinks) return bad(Errc::bad_parameter, format, count, " links");
+  if (count == 0 || count > kMaxLinks) return bad(Errc::bad_parameter, format, count, " links");
   if (header.size() != kBloomHeader + count * kLinkHeader) {
     return bad(Errc::bad_parameter, format, count, " links take a header of ", kBloomHeader + count * kLinkHeader,
                " bytes, and there are ", header.size());
@@ -325,11 +324,11 @@ Result<std::vector<LinkNumbers>> Chain<L>::parse_header(Bytes header, std::strin
     if (auto checked = L::check(link, format); !checked) return std::move(checked).error();
     if (link.bytes() != bytes) return bad(Errc::bad_parameter, format, link.bits, " bits in ", bytes, " bytes");
     if (__builtin_add_overflow(size, link.size, &size)) return bad(Errc::bad_parameter, format, "sizes past 2^64");
-    total += bytes;  // at most kMostLinks * kMostBytes
+    total += bytes;  // at most kMaxLinks * kMaxBytes
   }
   if (size != numbers.size)
     return bad(Errc::bad_parameter, format, numbers.size, " items in all, and ", size, " in the links");
-  if (total > kMostBytes) return bad(Errc::bad_parameter, format, total, " bytes of tables");
+  if (total > kMaxBytes) return bad(Errc::bad_parameter, format, total, " bytes of tables");
   return links;
 }
 

@@ -32,13 +32,13 @@ Result<void> CuckooNumbers::check(std::string_view format, std::uint64_t filters
   if (max_iterations == 0) return bad(Errc::bad_parameter, format, "0 iterations");
   if (expansion != 0 && !std::has_single_bit(std::uint32_t{expansion}))
     return bad(Errc::bad_parameter, format, "expansion ", unsigned{expansion}, ", no power of two");
-  if (!std::has_single_bit(buckets) || buckets > kMostBytes)
+  if (!std::has_single_bit(buckets) || buckets > kMaxBytes)
     return bad(Errc::bad_parameter, format, buckets, " buckets, no power of two");
-  if (filters == 0 || filters > CuckooChain::kMostFilters)
+  if (filters == 0 || filters > CuckooChain::kMaxFilters)
     return bad(Errc::bad_parameter, format, filters, " sub-filters");
   std::uint64_t slots = 0;
   for (std::uint64_t i = 0; i < filters; ++i) {
-    if (buckets_of(i) == 0 || (slots += bytes_of(i)) > kMostBytes)
+    if (buckets_of(i) == 0 || (slots += bytes_of(i)) > kMaxBytes)
       return bad(Errc::bad_parameter, format, filters, " sub-filters, each ", unsigned{expansion}, " times the last");
   }
   if (items > slots) return bad(Errc::bad_parameter, format, items, " items in ", slots, " slots");
@@ -57,7 +57,7 @@ std::uint64_t CuckooChain::table_bytes() const noexcept {
 }
 
 bool CuckooChain::append() noexcept {
-  if (count_ == kMostFilters || buckets_of(count_) == 0) return false;
+  if (count_ == kMaxFilters || buckets_of(count_) == 0) return false;
   std::byte* const table = memory_->take(bytes_of(count_));
   return table != nullptr && append(table);
 }

@@ -38,7 +38,7 @@ extern const Memory kHeap;
 // The most that one chunk of a dump carries.
 inline constexpr std::uint64_t kChunkBytes = std::uint64_t{16} << 20;
 // Tables beyond this are damage: they could not be addressed.
-inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 46;
+inline constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 46;
 
 // x mod d without a division: the quotient by the reciprocal is right or one too low.
 struct Modulus {
@@ -88,7 +88,7 @@ struct Link : LinkNumbers {
   std::byte* table = nullptr;
 
   // A rate of 2^-1074, the least there is, takes 1075 probes; more are no filter.
-  static constexpr std::uint32_t kMostHashes = 1075;
+  static constexpr std::uint32_t kMaxHashes = 1075;
   static constexpr bool options_fit(std::uint64_t options) noexcept { return options <= 15; }
   static constexpr int kOldest = 0;  // encodings of the RDB value that are read
   static constexpr int kEncoding = 4;
@@ -125,7 +125,7 @@ struct LineLink : LinkNumbers {
   LineShape shape;
   std::byte* table = nullptr;
 
-  static constexpr std::uint32_t kMostHashes = LineShape::kMaxProbes;
+  static constexpr std::uint32_t kMaxHashes = LineShape::kMaxProbes;
   static constexpr bool options_fit(std::uint64_t options) noexcept { return options == 32 || options == 40; }
   // Encodings of the RDB value that are read. Those before had tables of another hash.
   static constexpr int kOldest = 5;
@@ -166,7 +166,7 @@ class Chain : public BloomNumbers {
  public:
   using Link = L;
   using Hash = typename L::Hash;
-  static constexpr std::uint64_t kMostLinks = 1100;  // each halves the rate
+  static constexpr std::uint64_t kMaxLinks = 1100;  // each halves the rate
   static constexpr double kTightening = 0.5;
 
   explicit Chain(const Memory& memory) noexcept : memory_(&memory) {}
@@ -211,7 +211,7 @@ class Chain : public BloomNumbers {
   // Both have links of the same numbers, but for the sizes. Names the first that differs, or "".
   std::string_view differs_from(const Chain& other) const noexcept;
   // Bits become the union's; sizes become what the bits say, no less than either had. True if something changed.
-  bool unite(const Chain& other) noexcept;
+  bool merge(const Chain& other) noexcept;
 
   // For defragmentation: `move(at)` gives the new address, or null to leave it. Table `i`, or the list of links.
   template <class Move>
@@ -278,7 +278,7 @@ struct SubFilter {
 class CuckooChain : public CuckooNumbers {
  public:
   static constexpr std::uint64_t kHeaderBytes = 38;
-  static constexpr std::uint64_t kMostFilters = 65535;
+  static constexpr std::uint64_t kMaxFilters = 65535;
 
   explicit CuckooChain(const Memory& memory) noexcept : memory_(&memory) {}
   ~CuckooChain();
@@ -362,7 +362,7 @@ Result<void> load(In& in, std::string_view format, int encoding, Chain<L>& chain
   const std::uint64_t options = encoding >= 2 ? in.number() : 0;
   const std::uint64_t growth = encoding >= 4 ? in.number() : 2;
   if (in.failed()) return bad(Errc::truncated, format, "ends in its first numbers");
-  if (count == 0 || count > Chain<L>::kMostLinks) return bad(Errc::bad_parameter, format, count, " links");
+  if (count == 0 || count > Chain<L>::kMaxLinks) return bad(Errc::bad_parameter, format, count, " links");
   if (!L::options_fit(options)) return bad(Errc::bad_parameter, format, "unknown options ", options);
   if (growth > UINT32_MAX) return bad(Errc::bad_parameter, format, "growth ", growth);
   chain.options = static_cast<std::uint32_t>(options);
@@ -378,7 +378,7 @@ Result<void> load(In& in, std::string_view format, int encoding, Chain<L>& chain
     link.bits = encoding >= 1 ? in.number() : bits >= 0 && bits < 0x1p63 ? static_cast<std::uint64_t>(bits) : 0;
     const std::uint64_t n2 = encoding >= 1 ? in.number() : 0;
     if (in.failed()) return bad(Errc::truncated, format, "ends in the numbers of link ", i);
-    if (hashes > L::kMostHashes) return bad(Errc::bad_parameter, format, hashes, " probes in link ", i);
+    if (hashes > L::kMaxHashes) return bad(Errc::bad_parameter, format, hashes, " probes in link ", i);
     if (n2 > 63) return bad(Errc::bad_parameter, format, "2^", n2, " bits in link ", i);
     link.hashes = static_cast<std::uint32_t>(hashes);
     link.n2 = static_cast<std::uint8_t>(n2);

@@ -2,7 +2,7 @@
 // part of the API.
 //
 // A layout takes three steps with a key, which a batch keeps apart:
-//   place(word) -> where in the table        ask(where): prefetch it      use(where, word): probe it, or set it
+//   place(word) -> where in the table        prefetch(where)               use(where, word): probe it, or set it
 //
 // Near tables (inside L2) are probed at once. For far ones the loop goes in turns of kTurn keys: while a turn is being
 // probed, the keys of the next are hashed, placed and prefetched, one between two probes. So some kTurn requests are
@@ -74,14 +74,14 @@ PERHAPS_INLINE auto with_source(const Batch<Word>& batch, Body body) {
   return body(Digests<Word>{batch.words, batch.spread});
 }
 
-template <class Place, class Ask, class Use>
+template <class Place, class Prefetch, class Use>
 struct Steps {
   Place place;
-  Ask ask;
+  Prefetch prefetch;
   Use use;
 };
-template <class Place, class Ask, class Use>
-Steps(Place, Ask, Use) -> Steps<Place, Ask, Use>;
+template <class Place, class Prefetch, class Use>
+Steps(Place, Prefetch, Use) -> Steps<Place, Prefetch, Use>;
 
 // How a turn is called. Kernels have an Outline of their own that is not inlined: in one piece gcc 12 runs out of
 // registers and keeps the loop counter in memory (1.3 ns per key). A turn is passed by reference and begins with copies
@@ -148,7 +148,7 @@ inline constexpr bool kPrefetches = false;
 #else
 inline constexpr bool kPrefetches = true;
 #endif
-inline constexpr std::uint64_t kAskAgainFrom = std::uint64_t{64} << 20;  // bytes of a table
+inline constexpr std::uint64_t kPrefetchAgainFrom = std::uint64_t{64} << 20;  // bytes of a table
 inline constexpr std::size_t kLater = 16;
 
 template <bool kAgain, std::size_t kTurn, class Source, class Waiting, class Steps>
@@ -160,9 +160,9 @@ PERHAPS_INLINE std::uint64_t fetch_and_use(Source source, const Waiting* now, Wa
     const auto where = steps.place(digest);
     next->digest[slot] = digest;
     next->where[slot] = where;
-    steps.ask(where);
+    steps.prefetch(where);
     if constexpr (kAgain) {
-      steps.ask(slot < kLater ? now->where[slot + kTurn - kLater] : next->where[slot - kLater]);
+      steps.prefetch(slot < kLater ? now->where[slot + kTurn - kLater] : next->where[slot - kLater]);
     }
     word = answer(steps.use, now->where[slot], now->digest[slot], word);
   }
@@ -174,7 +174,7 @@ template <std::size_t kTurn, class Outline, class Source, class Steps, class Put
 PERHAPS_INLINE void for_each_key_ahead(Source source, std::size_t count, std::uint64_t table_bytes, Steps steps,
                                        Put put) {
   using Held = Waiting<kTurn, std::remove_cvref_t<decltype(source[0])>, decltype(steps.place(source[0]))>;
-  const bool again = kTurn > kLater && table_bytes >= kAskAgainFrom;
+  const bool again = kTurn > kLater && table_bytes >= kPrefetchAgainFrom;
   bool more = true;
   in_turns<kTurn, Held>(
       count,
@@ -186,7 +186,7 @@ PERHAPS_INLINE void for_each_key_ahead(Source source, std::size_t count, std::ui
           for (std::size_t slot = 0, end = size; slot < end; ++slot) {
             held->digest[slot] = keys[slot];
             held->where[slot] = own.place(held->digest[slot]);
-            own.ask(held->where[slot]);
+            own.prefetch(held->where[slot]);
           }
         });
       },
@@ -278,11 +278,11 @@ PERHAPS_INLINE std::size_t insert_keys(const Batch<Word>& batch, std::uint64_t t
   return batch.count;
 }
 // For tables that fill up: insert(where, digest) -> Inserted. Returns how many were inserted before the first refusal.
-template <std::size_t kTurn, class Outline, class Word, class Place, class Ask, class Insert>
-PERHAPS_INLINE std::size_t insert_until_full(const Batch<Word>& batch, Place place, Ask ask, Insert insert) {
+template <std::size_t kTurn, class Outline, class Word, class Place, class Prefetch, class Insert>
+PERHAPS_INLINE std::size_t insert_until_full(const Batch<Word>& batch, Place place, Prefetch prefetch, Insert insert) {
   std::size_t inserted = 0;
   bool full = false;
-  const Steps steps{place, ask, [=, &inserted, &full](const auto& where, Word digest) {
+  const Steps steps{place, prefetch, [=, &inserted, &full](const auto& where, Word digest) {
                       if (full) return;
                       full = insert(where, digest) == Inserted::full;
                       inserted += !full;
@@ -320,11 +320,12 @@ std::size_t insert_by_key(const typename L::Shape& shape, std::byte* table,
                           const Batch<typename L::word>& batch) noexcept {
   using Word = typename L::word;
   const auto place = [](Word h) { return h; };
-  const auto ask = [=](Word h) { L::prefetch(shape, table, h); };
+  const auto prefetch = [=](Word h) { L::prefetch(shape, table, h); };
   const auto insert = [=](Word, Word h) { return insert_one<L, isa::Portable>(shape, table, h); };
-  if constexpr (requires { requires L::fills_up; }) return insert_until_full<kTurn, Inlined>(batch, place, ask, insert);
+  if constexpr (requires { requires L::fills_up; })
+    return insert_until_full<kTurn, Inlined>(batch, place, prefetch, insert);
   return insert_keys<kTurn, Inlined>(
-      batch, shape.bytes(), Steps{place, ask, [=](Word where, Word h) { static_cast<void>(insert(where, h)); }});
+      batch, shape.bytes(), Steps{place, prefetch, [=](Word where, Word h) { static_cast<void>(insert(where, h)); }});
 }
 
 // The way of every batch. A layout names its kernel, or has a batch form of its own, or is probed key by key.

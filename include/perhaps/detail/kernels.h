@@ -51,8 +51,8 @@ struct Kernels {
   QueryKernel<RibbonShape> ribbon_query;
 
   // Bit i of `seen`: key i was perhaps in the window before.
-  void (*window_check_and_insert)(const WindowShape& shape, std::byte* table, const Batch<>& batch,
-                                  std::uint64_t* seen) noexcept;
+  void (*window_insert_seen)(const WindowShape& shape, std::byte* table, const Batch<>& batch,
+                             std::uint64_t* seen) noexcept;
   // One key, whose steps are too many to be inlined.
   Inserted (*quotient_insert_one)(const QuotientShape& shape, std::byte* table, std::uint64_t fingerprint) noexcept;
   Erased (*quotient_erase_one)(const QuotientShape& shape, std::byte* table, std::uint64_t fingerprint) noexcept;
