@@ -91,6 +91,32 @@ class Exact(Case):
         self.assertIn(b"nowhere: the temporary file of --exact: No such file or directory (TMPDIR)", done.stderr)
 
 
+class Interrupted(Case):
+    """A signal that comes between the last look at it and the read that waits for a pipe is not lost. Would notice: a
+    program that ends only when more input comes, or at the second signal."""
+
+    SIGNALS_ITSELF = b"""#define _GNU_SOURCE
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+ssize_t read(int fd, void* to, size_t size) {
+  struct stat status;
+  if (fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode)) kill(getpid(), SIGINT);
+  return syscall(SYS_read, fd, to, size);
+}
+"""
+
+    def test_before_the_read(self):
+        self.write("before.c", self.SIGNALS_ITSELF)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", "before.so", "before.c"], cwd=self.folder, check=True)
+        for args in [["build", "-o", "f"], ["dedup"]]:
+            with subprocess.Popen([cli_test.PERHAPS, *args], cwd=self.folder, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  env={**os.environ, "LD_PRELOAD": self.path("before.so")}) as process:
+                self.assertEqual(process.wait(timeout=60), 128 + signal.SIGINT)
+
+
 class Seen(Case):
     """A second run goes on where the first one ended; a killed one repeats at most its last interval."""
 
