@@ -1,6 +1,7 @@
 // perhaps add: the old keys and the new ones, in a new file that replaces the old one.
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "command.h"
 #include "filter_file.h"
@@ -71,8 +72,12 @@ int run(Options& options) {
     json.add("grown", grown);
     Out().write(json.text() + "\n");
   } else {
-    Out().write(fmt::format("{}: {} added, {} looked present; {} keys now, fpr {}{}\n", options.filter, grouped(added),
-                            grouped(asked - added), grouped(record.keys), percent(d.fpr),
+    // What can be removed is kept twice if it was added twice; of other keys there is one.
+    const bool counts = find_family(*kind_named(d.family))->erases;
+    const std::uint64_t now = counts ? record.keys : static_cast<std::uint64_t>(std::llround(d.keys_estimated));
+    Out().write(fmt::format("{}: {} added, {} looked present; {}{} key{} now, fpr {}{}\n", options.filter,
+                            grouped(added), grouped(asked - added), counts ? "" : "about ", grouped(now),
+                            now == 1 ? "" : "s", percent(d.fpr),
                             grown ? fmt::format("; it has grown, for {} keys", grouped(record.capacity)) : ""));
   }
   warn_if_saturated(options.filter, d, record);

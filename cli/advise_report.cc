@@ -11,6 +11,9 @@
 namespace perhaps::cli::advise {
 namespace {
 
+// Of a month, in the currency of the prices.
+std::string price_text(double price) { return price > 0 && price < 0.001 ? "less than 0.001" : expected(price); }
+
 std::string duration_text(double ns) {
   const double size = std::abs(ns);
   if (size < 99.95) return fmt::format("{:.1f} ns", ns);
@@ -210,7 +213,7 @@ void print_text(const Options& options, const Sample& sample, const Questions& q
     const double wrong = prices.of_lookups(best.fpr());
     const double without = prices.of_lookups(1);
     row("price", fmt::format("{} a month: {} for memory, {} for wrong answers; {} without a filter{}",
-                             expected(memory + wrong), expected(memory), expected(wrong), expected(without),
+                             price_text(memory + wrong), price_text(memory), price_text(wrong), price_text(without),
                              memory + wrong < without ? "" : ", which is less"));
   }
   row("best", reason);

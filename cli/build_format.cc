@@ -144,6 +144,8 @@ void report(const FormatBuild& build, const format::Codec& codec, const Keys& ke
   row("size", fmt::format("{} bytes{}", grouped(file_bytes),
                           count == 0 ? "" : fmt::format(", {:.2f} bits per key", bits_per_key)));
   row("fpr", model_text(d.fpr));
+  if (!build.keys.same_key({}))
+    row("recipe", build.keys.text() + ": not stored in this format; query with the same options");
   row("time", fmt::format("{}, {} keys/s", seconds_text(seconds), rate_text(per_second)));
 }
 

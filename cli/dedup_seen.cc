@@ -29,13 +29,13 @@ class SeenFilter {
   explicit SeenFilter(DedupArgs& options) : path_(options.seen) {
     struct stat there {};
     if (::stat(path_.c_str(), &there) == 0) {
-      if (options.window != 0 || options.keys_expected != 0)
-        fail("{}: is there, and keeps the shape it was made with (--window, --keys-expected)", path_);
       changing_.emplace(path_, options.keyed, /*erases=*/false);
       options.keys.adopt(recipe_of(changing_->record, path_), path_);
       record_ = changing_->record;
       filter_ = std::move(changing_->filter);
       hasher_ = changing_->hasher;
+      forgets_ = find_family(*kind_named(filter_->describe().family))->forgets;
+      check_shape(options);
       return;
     }
     check_output(path_);
@@ -43,6 +43,7 @@ class SeenFilter {
     const Kind kind = options.window != 0 ? Kind::window : Kind::scalable;
     const std::uint64_t first = options.window != 0 ? options.window : options.keys_expected;
     filter_ = take(make_any(kind, {.keys = first, .fpr = options.fpr}, hasher_));
+    forgets_ = kind == Kind::window;
     record_.capacity = filter_->record().capacity;
     record_.about = about_new(options.keys, "");
   }
@@ -55,14 +56,22 @@ class SeenFilter {
   void check(std::span<const std::uint64_t> digests, std::span<std::uint64_t> seen) {
     filter_->digests()->may_contain(digests, seen);
     column_.clear();
+    fresh_.clear();
     for (std::size_t i = 0; i < digests.size(); ++i) {
       std::uint64_t& word = seen[i / 64];
       const std::uint64_t bit = std::uint64_t{1} << i % 64;
-      if ((word & bit) == 0 && !column_.insert(digests[i]).second) word |= bit;
+      if ((word & bit) != 0) continue;
+      if (column_.insert(digests[i]).second) {
+        fresh_.push_back(digests[i]);
+      } else {
+        word |= bit;
+      }
     }
-    if (const std::size_t in = filter_->insert_digests(digests); in < digests.size())
+    // A window remembers longer what comes again; other families would keep a second copy.
+    const std::span<const std::uint64_t> wanted = forgets_ ? digests : fresh_;
+    if (const std::size_t in = filter_->insert_digests(wanted); in < wanted.size())
       fail("{}: full after {} keys; it stays as last saved. Build a larger one", path_, grouped(record_.keys + in));
-    record_.keys += digests.size();
+    record_.keys += wanted.size();
   }
   void save() {
     record_.capacity = std::max(record_.capacity, filter_->record().capacity);
@@ -70,12 +79,28 @@ class SeenFilter {
   }
 
  private:
+  // The options that made the file may be given again: a job that runs every day has one command line.
+  void check_shape(const DedupArgs& options) const {
+    if (options.window != 0 && (!forgets_ || options.window != record_.capacity)) {
+      fail("{}: is there, and keeps the shape it was made with: {}, not the last {} (--window)", path_,
+           forgets_ ? fmt::format("the last {} keys", grouped(record_.capacity)) : "it forgets nothing",
+           grouped(options.window));
+    }
+    const bool grows = record_.capacity == 0;
+    if (options.keys_expected != 0 && (forgets_ || (!grows && options.keys_expected > record_.capacity))) {
+      fail("{}: is there, and keeps the shape it was made with: {} keys, not {} (--keys-expected)", path_,
+           grouped(record_.capacity), grouped(options.keys_expected));
+    }
+  }
+
   std::string path_;
   std::optional<Changing> changing_;
+  bool forgets_ = false;
   Record record_;
   AnyHasher hasher_;
   std::unique_ptr<AnyMutable> filter_;
   std::unordered_set<std::uint64_t> column_;
+  std::vector<std::uint64_t> fresh_;
 };
 
 }  // namespace
@@ -121,8 +146,9 @@ int dedup_seen(DedupArgs& options) {
       say("", fmt::format("{} lines read, {} written, {} dropped as seen before (expected false drops: {})",
                           grouped(writer.read()), grouped(writer.written()), grouped(gone),
                           wrong < 1e-6 ? "fewer than 1 in a million" : expected(wrong)));
-      say("", fmt::format("{}: {} in {}, {} of new lines would be dropped now", options.seen, grouped(filter.keys()),
-                          bytes_text(static_cast<double>(d.bytes)), percent(d.fpr)));
+      say("",
+          fmt::format("{}: {} key{} in {}, {} of new lines would be dropped now", options.seen, grouped(filter.keys()),
+                      filter.keys() == 1 ? "" : "s", bytes_text(static_cast<double>(d.bytes)), percent(d.fpr)));
     }
     if (d.fpr > 0.01 && d.fpr > 10 * d.fpr_at_capacity) {
       warn(fmt::format("{}: full: {} of new lines are taken for seen and lost. Make a larger one", options.seen,

@@ -142,13 +142,15 @@ std::string man_page(const std::vector<CommandText>& shown) {
     }
   }
   out +=
-      ".SH EXIT STATUS\n.TP\n.B 0\nDone; for\n.B query\nand\n.BR route :\nsome key was selected.\n.TP\n.B 1\n"
-      ".BR query :\nno key was selected;\n.BR route :\nno key is in any set;\n"
-      ".BR map :\nno key was found;\n"
-      ".BR advise :\nno family can do all that is needed;\n.BR verify :\na key is missing;\n"
+      ".SH EXIT STATUS\n.TP\n.B 0\nDone; for those that look keys up: some key was selected.\n.TP\n.B 1\n"
+      ".BR query :\nno key was selected;\n.BR explain :\nno answer is perhaps;\n"
+      ".BR route :\nno key is in any set;\n.BR map :\nno key was found;\n"
+      ".BR exact :\nan update is not smaller than the whole set;\n"
+      ".BR advise :\nno family can do all that is needed;\n"
+      ".BR verify :\na key is missing, an exact answer is wrong, or something differs from the certificate;\n"
       ".BR sst :\na filter denies a key of its table.\n"
-      ".TP\n.B 2\nAn error; no file was changed.\n.TP\n.BR 130 , \" 143\"\n"
-      "Interrupted by Ctrl\\-C or SIGTERM; no file was changed.\n"
+      ".TP\n.B 2\nAn error; no filter was changed.\n.TP\n.BR 130 , \" 143\"\n"
+      "Interrupted by Ctrl\\-C or SIGTERM; no filter was changed, but\n.B dedup \\-\\-seen\nsaves what was seen.\n"
       ".SH ENVIRONMENT\n.TP\n.B NO_COLOR\nIf set, nothing is printed in bold, not even on a terminal.\n.TP\n.B "
       "PERHAPS_ISA\n"
       "Forces a batch kernel, such as\n.BR portable .\n";

@@ -28,7 +28,9 @@ int run(const Options& options) {
   }
   for (std::uint32_t i = 0; i < options.times; ++i) {
     auto half = filter->fold();
-    if (!half) fail("{}: cannot be folded {} times: {}", options.filter, i + 1, half.error().detail);
+    if (!half)
+      fail("{}: cannot be folded{}: {}", options.filter, i == 0 ? "" : fmt::format(" {} times", i + 1),
+           half.error().detail);
     filter = *std::move(half);
     // Half the bits are right for half the keys.
     if (record.capacity != 0) record.capacity = std::max<std::uint64_t>(1, record.capacity / 2);

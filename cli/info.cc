@@ -129,7 +129,10 @@ void print(Out& out, const std::string& path, const AnyFile& file) {
           : "";
   row("size", fmt::format("{} bytes{}", grouped(d.bytes), per_key));
   if (d.probes != 0) row("probes", std::to_string(d.probes));
-  for (const auto& [name, value] : d.more) row(name, value);
+  for (const auto& [name, value] : d.more) {
+    const auto rate = name.starts_with("fpr") ? parse_share(value) : std::nullopt;
+    row(name, rate ? percent(*rate) : value);
+  }
   if (!is_map) row("fill", fmt::format("{} {:.1f} %", bar(d.fill, 30), d.fill * 100));
   row("fpr", fmt::format("{} now{}", file.own ? percent(d.fpr) : model_text(d.fpr),
                          d.capacity ? fmt::format(", {} when full", percent(d.fpr_at_capacity)) : ""));

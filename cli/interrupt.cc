@@ -42,6 +42,12 @@ void on_signal(int signal) noexcept {
     remove_temporary_files();
     ::_exit(128 + signal);
   }
+  ::alarm(1);
+}
+
+// A read that began between the check and its system call would wait for ever: it is woken every second.
+void on_alarm(int) noexcept {
+  if (caught.load() != 0) ::alarm(1);
 }
 
 // The file that is mapped at `address`, from /proc/self/maps, whose lines are
@@ -94,6 +100,8 @@ void catch_signals() {
     ::sigaction(signal, nullptr, &old);
     if (old.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);  // no SA_RESTART: a blocked read returns
   }
+  action.sa_handler = &on_alarm;
+  ::sigaction(SIGALRM, &action, nullptr);
   // Beyond the limit on file sizes (ulimit -f), write() then fails and the message says why.
   ::signal(SIGXFSZ, SIG_IGN);
   // Reading a mapped page beyond the end of a file that was truncated.
@@ -105,7 +113,10 @@ void catch_signals() {
 void check_interrupt() {
   if (const int signal = caught.load(std::memory_order_relaxed); signal != 0) throw Interrupted{signal};
 }
-void forget_interrupt() noexcept { caught = 0; }
+void forget_interrupt() noexcept {
+  ::alarm(0);
+  caught = 0;
+}
 Saving::Saving() {
   saving = true;
   check_interrupt();

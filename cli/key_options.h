@@ -34,6 +34,7 @@ struct KeyOptions : Recipe {
   bool frugal = false;        // gives back the pages of mapped files once they are read: they count as our memory
   bool goes_on = false;       // a file that cannot be opened is reported and left out (Keys::failed)
   bool has_literals = false;  // the command has -e
+  bool for_filter = true;     // keys are made for a filter, which others may query in another form
   // The advice in the warning about byte order marks and CR in keys.
   std::string trim_advice = "--trim strips it";
 

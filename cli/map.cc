@@ -135,6 +135,7 @@ int build_with(Options& options, const H& hasher) {
   values.lower = values.hex = false;
   values.hash = KeyHash::none;
   options.keys.part = Part::key;
+  options.keys.has_literals = false;
   Keys keys(options.keys);
   const BuildOptions how{.threads = options.threads, .memory = options.memory};
   BasicRibbonMapBuilder<H> builder({.value_bits = 0, .check_bits = options.check_bits}, how, hasher);

@@ -161,7 +161,7 @@ CLI::Option* add_words(CLI::App& app, const std::string& name, std::string& valu
           [&value, name, all](const std::string& given) {
             if (("|" + all + "|").find("|" + given + "|") == std::string::npos ||
                 given.find('|') != std::string::npos) {
-              fail("{} {}: must be one of {}", name, given, all);
+              fail("{}{}: must be one of {}", name.starts_with('-') ? name + " " : "", given, all);
             }
             value = given;
           },

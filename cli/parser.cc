@@ -225,8 +225,13 @@ std::string Parser::lack(std::size_t i, const std::vector<std::uint32_t>& column
                                     : next_plain(rest, delimiter, field)) {
     ++fields;
   }
+  const auto last = std::max_element(columns.begin(), columns.end());
+  const std::vector<std::string> names = own(options_.fields);
+  const auto name = names.size() == columns.size() ? names[static_cast<std::size_t>(last - columns.begin())] : "";
+  const std::string number = std::to_string(*last);
   return fmt::format("there {} {} field{}, --field {} needs more{}", fields == 1 ? "is" : "are", fields,
-                     fields == 1 ? "" : "s", *std::max_element(columns.begin(), columns.end()), kAdvice);
+                     fields == 1 ? "" : "s",
+                     name.empty() || name == number ? number : fmt::format("{} (number {})", name, number), kAdvice);
 }
 
 Bytes Parser::decoded(Bytes key, std::size_t record) {

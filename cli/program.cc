@@ -35,22 +35,35 @@ std::vector<std::string> options_in(const CLI::App& app) {
   return names;
 }
 
+// What is left after parsing: an option that there is not, if there is one.
+std::string left_over(const CLI::App& app) {
+  std::string word;
+  for (const std::string& left : app.remaining()) {
+    if (word.empty() || (left.starts_with('-') && !word.starts_with('-'))) word = left.substr(0, left.find('='));
+  }
+  return word;
+}
+
+[[noreturn]] void fail_left_over(const CLI::App& app, const Command& command, std::string_view word) {
+  const std::vector<std::string> options = options_in(app);
+  const std::string_view meant = word.starts_with("--") ? nearest(word, options) : std::string_view();
+  fail("{}: {}{} (see perhaps {} --help)", word,
+       word.starts_with('-') ? "there is no such option" : "is one argument too many",
+       meant.empty() ? "" : fmt::format("; did you mean {}?", meant), command.name);
+}
+
 // Errors of the parser, reworded.
 [[noreturn]] void fail_parsing(const CLI::App& app, const Command& command, const CLI::ParseError& error) {
   const std::string_view text = error.what();
   const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
   const bool missing = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
   // A misspelt option may also be the reason why a required one is missing.
-  std::string word;
-  for (const std::string& left : app.remaining()) {
-    if (word.empty() || (left.starts_with('-') && !word.starts_with('-'))) word = left.substr(0, left.find('='));
-  }
-  if (extra || (missing && word.starts_with('-'))) {
-    const std::vector<std::string> options = options_in(app);
-    const std::string_view meant = word.starts_with("--") ? nearest(word, options) : std::string_view();
-    fail("{}: {}{} (see perhaps {} --help)", word,
-         word.starts_with('-') ? "there is no such option" : "is one argument too many",
-         meant.empty() ? "" : fmt::format("; did you mean {}?", meant), command.name);
+  const std::string word = left_over(app);
+  if (extra || (missing && word.starts_with('-'))) fail_left_over(app, command, word);
+  if (missing) {  // "filter is required"; help has another name for it
+    const CLI::Option* const option = app.get_option_no_throw(std::string(text.substr(0, text.find(' '))));
+    if (option != nullptr && option->get_positional())
+      fail("{} is required (see perhaps {} --help)", option->get_type_name(), command.name);
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     const std::string name(text.substr(0, text.find(':')));
@@ -95,6 +108,9 @@ int run_command(const Command& command, int argc, char** argv) {
     return kYes;
   } catch (const CLI::ParseError& error) {
     fail_parsing(app, command, error);
+  } catch (const Failure&) {  // its value was refused, but the value of a misspelt option may have been taken for it
+    if (const std::string word = left_over(app); word.starts_with('-')) fail_left_over(app, command, word);
+    throw;
   }
   return work();
 }

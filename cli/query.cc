@@ -52,7 +52,7 @@ class Target {
  public:
   explicit Target(Options& options) : as_(options.keys.as) {
     if (options.redis.empty()) {
-      if (options.filter.empty()) fail("filter is required (see perhaps query --help)");
+      if (options.filter.empty()) fail("FILTER is required (see perhaps query --help)");
       file_.emplace(options.filter, options.open, options.format);
       if (options.seek && file_->opened.seek == nullptr) fail("{}: has no prefix filter (--seek)", options.filter);
       if (file_->own && (file_->own->header().kind == Kind::map || file_->own->header().kind == Kind::coded)) {
@@ -165,7 +165,7 @@ class Selection {
   }
 
   void answer_all(const Batch& batch) {
-    for (std::size_t i = 0; i < batch.keys.size(); ++i) {
+    for (std::size_t i = 0; i < batch.keys.size() && selected_ < options_.most; ++i) {
       const bool perhaps = is_perhaps(i);
       selected_ += perhaps != options_.invert;
       tallies_.back().selected += perhaps != options_.invert;
@@ -276,7 +276,7 @@ void report(const Options& options, const Selection& selection, Out& out) {
 }
 
 int run_ranges(Options& options) {
-  if (options.filter.empty()) fail("filter is required (see perhaps query --help)");
+  if (options.filter.empty()) fail("FILTER is required (see perhaps query --help)");
   const auto refuse = [](bool given, std::string_view option) {
     if (given) fail("{}: is for single keys, not for ranges (--range, --ranges)", option);
   };
@@ -345,12 +345,14 @@ Command::Run query_command(CLI::App& app) {
       app.add_flag("-l,--files-with-matches", options->names, "Print only the names of files with selected records")
           ->excludes(count);
   app.add_flag("-q,--quiet", options->quiet, "Print nothing and stop at the first: the exit code tells");
-  app.add_flag("-n,--line-number", options->numbers, "Print the number of each record in its file before it");
+  auto* const numbers =
+      app.add_flag("-n,--line-number", options->numbers, "Print the number of each record in its file before it");
   add_count(app, "-m,--max-count", options->most, "NUM", "Stop after NUM are selected", 0);
   app.add_flag("--answers", options->answers,
                "Print an answer for every key, as soon as there is one: perhaps or no, a tab, and the key")
       ->excludes(count)
-      ->excludes(names);
+      ->excludes(names)
+      ->excludes(numbers);
   auto* const range =
       app.add_option(
              "--range", options->ranges.ranges,
@@ -369,8 +371,9 @@ Command::Run query_command(CLI::App& app) {
                "Ask for one key at the terminal, without showing it, and print perhaps or no");
   app.add_flag("--seek", options->seek, "Query as a seek to a key does, if the file of an engine has a prefix filter");
   app.add_flag(
-      "--json", options->json,
-      "Print JSON, for programs: one object per key, with its answer, file and line; with -c one list of counts");
+         "--json", options->json,
+         "Print JSON, for programs: one object per key, with its answer, file and line; with -c one list of counts")
+      ->excludes(names);
   declare_redis(app, options->access);
   declare_open(app, options->open);
   declare_format(app, options->format);

@@ -137,7 +137,7 @@ Recipe adopted(const Recipe& wanted, const RecipeChoice& choice, const Recipe& s
   if (contradict) {
     fail(
         "{}: its keys were made by the recipe '{}', which '{}' contradicts: keys would be missed. Leave these options "
-        "out, or add --recipe given to query regardless{}",
+        "out, or add --recipe given to go on regardless{}",
         path, stored.text(), wanted.text(),
         wanted.hash != KeyHash::none ? "; --hash also queries a filter of digests, one built with --keys-as hex" : "");
   }

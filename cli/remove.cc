@@ -62,8 +62,6 @@ class Strangers {
   std::vector<std::string> names_;
 };
 
-std::string about(double count) { return count < 0.5 ? "no" : fmt::format("about {}", grouped(count)); }
-
 int run(Options& options) {
   Changing file(options.filter, options.keyed, /*erases=*/true);
   Record& record = file.record;
@@ -96,11 +94,13 @@ int run(Options& options) {
     });
   }
   if (counts.absent != 0 && !options.partial) {
-    fail(
-        "{}: {} of the {} keys are not in it: {}{}. Nothing was removed; --partial removes the others, and "
-        "then {} keys that should stay are lost, because some keys that were never added look present",
-        options.filter, grouped(counts.absent), grouped(asked), strangers.text(), counts.absent > 3 ? ", .." : "",
-        about(harm.lost(counts.absent)));
+    const double lost = harm.lost(counts.absent);
+    fail("{}: not in it: {} of {} keys, {}{}. Nothing was removed; --partial removes the others{}", options.filter,
+         grouped(counts.absent), grouped(asked), strangers.text(), counts.absent > 3 ? ", .." : "",
+         lost < 0.5 ? ""
+                    : fmt::format(", but some keys that were never added look present, and about {} keys that should "
+                                  "stay are lost with them",
+                                  grouped(lost)));
   }
   record.keys = filter->record().keys;
   save_filter(*filter, options.filter, record);
@@ -118,16 +118,20 @@ int run(Options& options) {
     Out().write(json.text() + "\n");
   } else {
     const std::string kept = counts.kept == 0 ? "" : fmt::format(", {} kept (saturated)", grouped(counts.kept));
-    Out().write(fmt::format("{}: {} removed, {} were not there{}; {} keys now, fpr {}\n", options.filter,
+    Out().write(fmt::format("{}: {} removed, {} not there{}; {} key{} now, fpr {}\n", options.filter,
                             grouped(counts.removed), grouped(counts.absent), kept, grouped(record.keys),
-                            percent(d.fpr)));
+                            record.keys == 1 ? "" : "s", percent(d.fpr)));
   }
   if (counts.absent != 0) {
-    warn(fmt::format(
-        "{} of the keys were never added, or removed before. Of such keys one in {} looks present: {} did, and {} keys "
-        "that should have stayed are lost (--guard-bits of build makes that rarer)",
-        grouped(counts.absent), harm.wrong > 0 ? grouped(1 / harm.wrong) : std::string("very many"),
-        about(harm.mistaken(counts.absent)), about(harm.lost(counts.absent))));
+    const double mistaken = harm.mistaken(counts.absent);
+    warn(
+        fmt::format("{} of the keys {} never added, or removed before. Of such keys one in {} looks present{} "
+                    "(--guard-bits of build makes that rarer)",
+                    grouped(counts.absent), counts.absent == 1 ? "was" : "were",
+                    harm.wrong > 0 ? grouped(1 / harm.wrong) : std::string("very many"),
+                    mistaken < 0.5 ? ""
+                                   : fmt::format(": about {} did, and about {} keys that should have stayed are lost",
+                                                 grouped(mistaken), grouped(harm.lost(counts.absent)))));
   }
   if (d.needs_rebuild)
     warn(fmt::format("{}: is now worse than a fresh filter of its keys: build another", options.filter));

@@ -54,6 +54,7 @@ std::vector<NamedKeys> sets_of(const Options& options) {
       fail("{}: a name has no comma and no control character", Json::quoted(set.name));
     }
     set.keys.files = {text.substr(equals + 1)};
+    set.keys.has_literals = false;
     sets.push_back(std::move(set));
   }
   if (sets.empty()) fail("no sets: give them as NAME=FILE");
@@ -157,6 +158,7 @@ int build(const Options& options) {
     largest = std::max<std::uint64_t>(largest, digests[i].size());
   }
   SetIndex index(Request{.keys = std::max<std::uint64_t>(largest, 1), .fpr = options.fpr}, hasher);
+  index.set_about(about_new(options.keys, ""));
   add_sets(index, sets, std::move(digests));
   {
     const Saving saving;
@@ -166,11 +168,12 @@ int build(const Options& options) {
   return report(options, index);
 }
 
-int change(const Options& options, Action action) {
+int change(Options& options, Action action) {
   check_replaceable(options.index);
   const FileLock lock(options.index);
   SetIndex index = [&] {
     const File file = take(File::open(options.index, {.secret = options.open.keyed.read()}));
+    options.keys.adopt(recipe_of(file.header().record, options.index), options.index);
     return SetIndex(take(SetIndexView::over(file)));
   }();
   if (action == Action::add) {
@@ -220,6 +223,7 @@ int look_up(Options& options) {
   const File file =
       take(File::open(options.index, {.verify = !options.open.no_verify, .secret = options.open.keyed.read()}));
   const SetIndexView index = take(SetIndexView::over(file));
+  options.keys.adopt(recipe_of(file.header().record, options.index), options.index);
   read_stdin_if_none(options.keys);
   if (options.keys.as == KeysAs::len32 || options.keys.as == KeysAs::u64) {
     fail("--keys-as len32 and u64: a binary key has no line to put names behind");
@@ -283,6 +287,7 @@ Command::Run route_command(CLI::App& app) {
   declare_json(app, options->json);
   declare_open(app, options->open);
   declare_keys(app, options->keys);
+  declare_recipe(app, options->keys);
   for (const char* asks : {"--key", "--no-verify"}) {
     app.get_option(asks)->excludes(build)->excludes(add)->excludes(remove);
   }

@@ -80,6 +80,8 @@ std::optional<SizeRow> size_row(const SizeQuestion& options, const Family& famil
   if (request.keys == 0 || (options.finds_keys() && request.keys + 1 >= kMax)) return std::nullopt;
   const auto size = sized(family.kind, request, options.probes);
   if (!size) return std::nullopt;
+  const bool by_rate = request.max_bytes == 0 && request.bits_per_key == 0;
+  if (by_rate && size->fpr > 2 * request.fpr) return std::nullopt;  // it cannot keep the rate
   const SizeRow row{&family, request.keys, *size};
   if (row.above() < 0) return std::nullopt;  // impossible: its largest table does not hold so many keys
   return row;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <mutex>
@@ -15,6 +14,7 @@
 
 #include "command.h"
 #include "csv.h"
+#include "doubts.h"
 #include "file/descriptor.h"
 #include "options.h"
 #include "perhaps/file/mapping.h"
@@ -176,11 +176,6 @@ class StreamSource : public Source {
   bool begun_ = false;
 };
 
-// Says it once, whichever input has it.
-void notice(std::atomic<bool>& said, const std::string& message) {
-  if (!said.exchange(true)) warn(message);
-}
-
 // The numbers of the columns that `fields` name. Throws Failure if one of them is not in the header.
 std::vector<std::uint32_t> columns_of(const KeyOptions& options, const std::string& name, Bytes header) {
   const auto delimiter = static_cast<std::byte>(options.separator());
@@ -218,8 +213,6 @@ bool begins_with_mark(Bytes text) noexcept {
 }
 
 void Source::begin(Bytes& text) {
-  static std::atomic<bool> said_mark{false};
-  static std::atomic<bool> said_return{false};
   if (binary(as_)) return;
   if (as_ == KeysAs::csv || as_ == KeysAs::json) {  // the mark cannot be a part of either
     if (begins_with_mark(text)) text = text.subspan(3);
@@ -232,17 +225,7 @@ void Source::begin(Bytes& text) {
     columns_ = columns_of(options_, name_, header);
     return;
   }
-  if (options_.trim) return;
-  if (begins_with_mark(text)) {
-    notice(said_mark, fmt::format("{}: begins with a byte order mark, which is a part of its first key: {}", name_,
-                                  options_.trim_advice));
-  }
-  const auto* const end =
-      text.empty() ? nullptr : static_cast<const std::byte*>(std::memchr(text.data(), '\n', text.size()));
-  if (as_ == KeysAs::lines && end != nullptr && end != text.data() && end[-1] == std::byte{'\r'}) {
-    notice(said_return,
-           fmt::format("{}: lines end in CR LF, and the CR is a part of each key: {}", name_, options_.trim_advice));
-  }
+  say_doubts(name_, text, options_);
 }
 
 std::unique_ptr<Source> Source::open(const std::string& path, const KeyOptions& options, bool map) {
@@ -250,7 +233,9 @@ std::unique_ptr<Source> Source::open(const std::string& path, const KeyOptions& 
   const std::string name = standard ? "standard input" : path;
   Descriptor file(standard ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) {
-    const bool may_be_a_key = errno == ENOENT && options.has_literals && path.find('/') == std::string::npos;
+    if (path.empty()) fail("the name of a file is empty");
+    const bool may_be_a_key =
+        errno == ENOENT && options.has_literals && path.find('/') == std::string::npos && !path.starts_with('-');
     fail("{}: {}{}", name, std::strerror(errno), may_be_a_key ? fmt::format("; a key is given as -e {}", path) : "");
   }
   struct stat status {};

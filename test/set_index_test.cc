@@ -130,7 +130,10 @@ TEST(SetIndex, MovedFromAnswersPerhaps) {
   Model model({.bits = 997, .probes = 5}, 100);
   model.add(0, 80);
   SetIndex& from = model.index;
+  const Facts about = {{"recipe", "lines lower"}};
+  from.set_about(about);
   SetIndex to = std::move(from);
+  EXPECT_EQ(to.about(), about);
   const auto expect_perhaps = [](const SetIndex& index) {
     const std::vector<std::uint64_t> digests = {0, 1, UINT64_MAX, Stream{3}.at(1), Stream{3}.at(2)};
     std::vector<std::uint64_t> answers(digests.size() * index.words());

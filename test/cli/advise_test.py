@@ -281,6 +281,9 @@ class Plans(AdviseCase):
         text = self.text("advise", "--keys", "1e6", "--sample", "2000", "--wrong-price", "0.001",
                          "--memory-price", "300", "--lookups", "1")
         self.assertIn("without a filter, which is less", text)
+        text = self.text("advise", "--keys", "1e6", "--sample", "2000", "--wrong-price", "0.4", "--memory-price", "3",
+                         "--lookups", "1000")
+        self.assertRegex(text, r"price +[\d.]+ a month: [\d.]+ for memory, less than 0.001 for wrong answers")
 
     def test_refusals(self):
         self.refused("--keys", "1k", "keys.txt", says="no files of keys can be named beside it")

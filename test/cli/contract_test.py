@@ -56,7 +56,10 @@ class Numbers(Case):
                           ("0.00005", r"1 in \d\d,\d00"), ("0.01", r"[\d.]+ %")]:
             text = self.text("build", "-o", "f", "--filter", "classic", "--fpr", fpr, "a")
             self.assertRegex(text, "fpr +(about )?" + said + " predicted")
-        for command in [["size", "--keys", "1M", "--fpr", "1e-9"], ["info", "f"], ["verify", "f", "--keys", "a"]]:
+        self.ok("build", "-o", "s", "--filter", "scalable", "--fpr", "1e-6", "a")
+        self.assertRegex(self.text("info", "s"), "fpr limit +1 in 1 million\n")
+        for command in [["size", "--keys", "1M", "--fpr", "1e-9"], ["info", "f"], ["info", "s"],
+                        ["verify", "f", "--keys", "a"]]:
             self.assertNotRegex(self.text(*command), r"\de[-+]\d")
 
 
@@ -169,7 +172,7 @@ class Schema(Case):
     def test_exit_status_one_is_documented(self):
         status = self.text("man").split(".SH EXIT STATUS")[1].split(".SH")[0]
         one = status.split(".B 1\n")[1].split(".B 2\n")[0]
-        for command in ["query", "route", "map", "advise", "verify", "sst"]:
+        for command in ["query", "explain", "route", "map", "exact", "advise", "verify", "sst"]:
             self.assertRegex(one, r"\.BR %s :\n" % command)
 
 

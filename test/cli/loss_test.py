@@ -26,9 +26,9 @@ class Remove(Case):
             with self.subTest(family):
                 self.ok("build", "-o", "f", "--filter", family, "--fpr", "1e-4", "keys")
                 before = self.read("f")
-                self.refused("remove", "f", "mixed", says=["f: 1 of the 101 keys", '"never added" (mixed:101)',
+                self.refused("remove", "f", "mixed", says=["f: not in it: 1 of 101 keys", '"never added" (mixed:101)',
                                                            "Nothing was removed", "--partial"])
-                self.refused("remove", "f", "-e", "none", says=["1 of the 1 keys", '"none" (-e)'])
+                self.refused("remove", "f", "-e", "none", says=["f: not in it: 1 of 1 keys", '"none" (-e)'])
                 self.refused("remove", "f", "-", "--json", stdin=lines(self.strangers), says="standard input:1")
                 self.assertEqual(self.read("f"), before)
                 done = self.json("remove", "--partial", "f", "mixed")

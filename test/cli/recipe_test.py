@@ -6,6 +6,7 @@ Files are in a folder that is removed afterwards.
 """
 import bz2
 import hashlib
+import io
 import json
 import lzma
 import os
@@ -14,7 +15,9 @@ import re
 import struct
 import subprocess
 import sys
+import tarfile
 import unittest
+import zipfile
 
 import cli_test
 from cli_test import Case, EXACT, lines
@@ -140,6 +143,89 @@ class WrongWays(Case):
         done = self.run_perhaps("dedup", "--seen", "f", stdin=b"ann\nCid\ncid\n")
         self.assertEqual(done.stdout, b"Cid\n")
         self.refused("dedup", "--seen", "f", "--trim", says=["'lines lower'", "'lines trim'"])
+
+    def warned(self, *args, says, stdin=b"", code=0):
+        done = self.run_perhaps(*args, stdin=stdin)
+        self.assertEqual(done.returncode, code, done.stderr)
+        message = done.stderr.decode()
+        self.assertIn("warning: " + says, message)
+        self.assertEqual(message.count("\n"), 1, message)
+        return done.stdout
+
+    def test_13_records_that_end_otherwise(self):
+        self.build("-0", stdin=b"ann\0bob\0")
+        self.found("-e", "ann")
+        self.found(stdin=b"bob\0")
+        self.found("--keys-as", "lines", stdin=b"ann\n")
+        for args, stdin in [(["in"], b""), ([], b"ann\nbob\n")]:
+            self.write("in", b"ann\nbob\n")
+            self.warned("query", "f", *args, stdin=stdin, code=1,
+                        says="%s: has no NUL, so all of it is one key" % (args or ["standard input"])[0])
+        self.warned("build", "-o", "g", stdin=b"ann\0bob\0", says="standard input: has NUL bytes")
+
+    def test_14_characters_of_two_bytes(self):
+        for order in ["utf-16-le", "utf-16-be"]:
+            text = "\ufeffann\r\nbob\r\n".encode(order)
+            self.warned("build", "-o", "g", stdin=text, says="standard input: is UTF-16")
+            self.build(stdin=b"ann\n")
+            self.warned("query", "f", stdin=text, code=1, says="standard input: is UTF-16")
+
+    def test_15_one_field_of_two(self):
+        self.build("--field", "1,3", "--delimiter", ",", stdin=b"ann,1,x\n")
+        self.found("-e", "ann\tx")
+        for key in ["ann", "ann,x"]:
+            self.warned("query", "f", "-e", key, code=1,
+                        says="-e %s: the keys of this filter are 2 fields with tabs between them" % key)
+
+    def test_16_digests_in_another_form(self):
+        upper = hashlib.sha1(b"hunter2").hexdigest().upper()
+        rows = (upper + ":17\n").encode()
+        self.warned("build", "-o", "f", stdin=rows,
+                    says="standard input: begins with a digest, a colon and more, and the whole line is the key: "
+                         "--field 1 --delimiter : takes the digest")
+        by_field = ["--field", "1", "--delimiter", ":"]
+        other_case = "in upper case: in lower case, as sha1sum prints it, it is another key"
+        said = "standard input: begins with a digest " + other_case
+        self.warned("build", "-o", "f", *by_field, stdin=rows, says=said)
+        self.warned("build", "-o", "g", stdin=upper.encode(), says=said)
+        # Asked in upper case, of a filter in lower case.
+        self.build(stdin=upper.lower().encode())
+        self.warned("query", "f", "-e", upper, code=1, says="-e %s: a digest " % upper + other_case)
+        self.warned("query", "f", stdin=upper.encode(), code=1, says=said)
+        # Hashed twice.
+        self.build("--hash", "sha1", stdin=b"hunter2\n")
+        twice = "and the sha1 of these digits is the key, not the digest itself (--recipe given takes it as it is)"
+        self.warned("query", "f", "-e", upper.lower(), code=1, says="-e %s: a digest, %s" % (upper.lower(), twice))
+        self.warned("query", "f", stdin=upper.encode(), code=1, says="standard input: begins with a digest, " + twice)
+        # What is right is silent.
+        for recipe in [["--keys-as", "hex"], ["--lower"]]:
+            done = self.run_perhaps("build", "-o", "f", *recipe, *by_field, stdin=rows)
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            self.found("-e", upper)
+            self.found("-e", upper.lower())
+        for text in [b"DEADBEEF\n", upper.encode() + b"0\n", upper.lower().encode() + b"\n"]:
+            self.assertEqual(self.run_perhaps("build", "-o", "f", stdin=text).stderr, b"", text)
+        self.assertEqual(self.run_perhaps("dedup", "-q", stdin=rows).stderr, b"")
+
+    def test_17_archives(self):
+        tar = io.BytesIO()
+        with tarfile.open(fileobj=tar, mode="w") as archive:
+            archive.addfile(tarfile.TarInfo("list.txt"), io.BytesIO())
+        zipped = io.BytesIO()
+        with zipfile.ZipFile(zipped, "w") as archive:
+            archive.writestr("list.txt", "ann\n")
+        for data, says in [(zipped.getvalue(), "the zip format is not read"), (tar.getvalue(), "a tar archive is not"),
+                           (b"7z\xbc\xaf\x27\x1c\0\4", "the 7z format"),
+                           (b"\x1f\x9d\x90a", "the compress (.Z) format"), (b"Rar!\x1a\x07\0", "the RAR format"),
+                           (lzma.compress(tar.getvalue()), "a tar archive is")]:
+            self.refused("build", "-o", "x", self.write("list", data), says="list: " + says)
+            self.refused("build", "-o", "x", "-", stdin=data, says="standard input: " + says)
+        self.build("--keys-as", "u64", stdin=b"PK\3\4PK\3\4")
+
+    def test_18_another_system(self):
+        text = self.text("build", "--format", "guava", "--lower", "-o", "g", stdin=b"Ann\n")
+        self.assertIn("recipe     lines lower: not stored in this format; query with the same options", text)
+        self.assertNotIn("recipe", self.text("build", "--format", "guava", "-o", "g", stdin=b"Ann\n"))
 
 
 class About(Case):

@@ -91,7 +91,7 @@ class Csv(Records):
             (b'a,b\n1,5" disk\n2,x\n', ":2: in this record or soon after it, a quote stands where CSV has none"),
             (b'a,b\n1,"x" y\n', "a quote stands where CSV has none"),
             (b'a,b\n1,2\n3,"x\n', ":3: a quote in this record is never closed"),
-            (b"a,b\n1,2\n3\n", ":3: there is 1 field, --field 2 needs more"),
+            (b"a,b\n1,2\n3\n", ":3: there is 1 field, --field b (number 2) needs more"),
             (b"a,c\n1,2\n", "no column 'b' (--field); its columns are a, c"),
             (b"a,b,b\n1,2,3\n", "two columns have the name 'b'"),
         ]:

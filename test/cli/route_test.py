@@ -54,6 +54,22 @@ class Route(Case):
         self.text("query", "sets", "-e", "3:7")  # as one filter: whether any set has the key
         self.text("query", "sets", "-e", "nowhere", code=1)
 
+    def test_the_recipe_is_stored(self):
+        self.write("upper.txt", b"ANN,1\nBOB,2\n")
+        self.write("more.csv", b"CID\n")
+        self.text("route", "--build", "--fpr", "1e-6", "--lower", "--field", "1", "--delimiter", ",", "sets",
+                  "x=upper.txt")
+        self.assertIn("recipe     lines field=1 delimiter=, lower", self.text("info", "sets"))
+        self.assertEqual(self.route("-e", "Ann", "-e", "bob"), {"Ann": ["x"], "bob": ["x"]})
+        self.assertEqual(self.route(stdin=b"Ann,9\n"), {"Ann,9": ["x"]})
+        self.text("route", "--add", "--keys-as", "lines", "sets", "y=more.csv")
+        self.assertEqual(self.route("-e", "cid"), {"cid": ["y"]})
+        self.text("route", "--remove", "sets", "y")
+        self.assertEqual(self.route("-e", "ANN"), {"ANN": ["x"]})
+        for change in [["sets", "-e", "ann"], ["--add", "sets", "z=more.csv"]]:
+            self.refused("route", "--trim", *change, says=["sets: its keys were made by the recipe", "--recipe given"])
+        self.assertEqual(self.route("--recipe", "given", "-e", "Ann", code=1), {"Ann": []})
+
     def test_a_key_in_two_sets(self):
         self.write("both.txt", b"5:5\n")
         self.text("route", "--add", "sets", "both=both.txt")

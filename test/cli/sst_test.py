@@ -184,7 +184,7 @@ class Proofs(Case):
         self.assertEqual([t["file"] for t in json.loads(done.stdout)], files[1:])
 
     def test_refusals(self):
-        self.refused(says="tables is required")
+        self.refused(says="FILE is required")
         self.refused("nothing.sst", says="nothing.sst: cannot open: No such file")
         self.refused(self.folder, says="no table files")
         with open(os.path.join(self.folder, "text"), "w") as file:

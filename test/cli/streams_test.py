@@ -91,6 +91,32 @@ class Exact(Case):
         self.assertIn(b"nowhere: the temporary file of --exact: No such file or directory (TMPDIR)", done.stderr)
 
 
+class Interrupted(Case):
+    """A signal that comes between the last look at it and the read that waits for a pipe is not lost. Would notice: a
+    program that ends only when more input comes, or at the second signal."""
+
+    SIGNALS_ITSELF = b"""#define _GNU_SOURCE
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+ssize_t read(int fd, void* to, size_t size) {
+  struct stat status;
+  if (fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode)) kill(getpid(), SIGINT);
+  return syscall(SYS_read, fd, to, size);
+}
+"""
+
+    def test_before_the_read(self):
+        self.write("before.c", self.SIGNALS_ITSELF)
+        subprocess.run(["cc", "-shared", "-fPIC", "-o", "before.so", "before.c"], cwd=self.folder, check=True)
+        for args in [["build", "-o", "f"], ["dedup"]]:
+            with subprocess.Popen([cli_test.PERHAPS, *args], cwd=self.folder, stdin=subprocess.PIPE,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  env={**os.environ, "LD_PRELOAD": self.path("before.so")}) as process:
+                self.assertEqual(process.wait(timeout=60), 128 + signal.SIGINT)
+
+
 class Seen(Case):
     """A second run goes on where the first one ended; a killed one repeats at most its last interval."""
 
@@ -108,6 +134,22 @@ class Seen(Case):
             self.assertEqual(self.seen(stdin=b"b\nc\nc\na\n"), b"")
             self.assertEqual(self.info("f")["family"], "window" if "--window" in way else "scalable")
             self.refused("dedup", "--seen", "f", "--window", "5", says="f: is there, and keeps the shape")
+            # The same command line, every day.
+            self.assertEqual(self.seen(*way, stdin=b"a\nd\n"), b"d\n")
+
+        self.ok("build", "-o", "g", "--keys-expected", "100", "-e", "a")
+        for other in [["--keys-expected", "101"], ["--window", "100"]]:
+            self.refused("dedup", "--seen", "g", *other, says="g: is there, and keeps the shape")
+        self.ok("dedup", "--seen", "g", "--keys-expected", "100")
+
+    def test_lines_that_come_again_and_again(self):
+        """They take no room: a family that keeps copies was full after ten of them."""
+        for family in cli_test.able(lambda about: about["add"]):
+            self.ok("build", "-o", "f", "--filter", family, "--keys-expected", "1000", "-e", "a")
+            self.assertEqual(self.seen(stdin=b"b\n" * 5000 + b"c\n"), b"b\nc\n", family)
+            d = self.info("f")
+            self.assertEqual(d["keys"], 5002 if family == "window" else 3, family)
+            self.assertFalse(d.get("needs_rebuild"), family)
 
     def test_any_filter_that_takes_keys(self):
         for family in cli_test.able(lambda about: about["add"]):

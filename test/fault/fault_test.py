@@ -33,8 +33,8 @@ KINDS = ["ENOSPC", "EIO", "EINTR", "EMFILE", "kill", "short", "full"]
 FEW_KINDS = ["EIO", "EINTR", "kill"]
 # Functions of libc that enter the kernel and are left alone on purpose: they cannot fail, concern only the terminal,
 # signals and limits, or do not return.
-HARMLESS = set("_exit _Exit execv geteuid getrlimit setrlimit ioctl isatty fcntl fileno nanosleep sigaction signal "
-               "sysconf clock_gettime time tcgetattr tcsetattr ferror malloc_trim".split())
+HARMLESS = set("_exit _Exit alarm execv geteuid getrlimit setrlimit ioctl isatty fcntl fileno nanosleep sigaction "
+               "signal sysconf clock_gettime time tcgetattr tcsetattr ferror malloc_trim".split())
 # What is not a wrapper of a system call.
 PURE = re.compile(r"(_|ZSTD_|BZ2_|LZ4F_|lzma_|EVP_|SSL_|TLS_|X509_|ERR_|inflate|mem|str|pthread_|gmtime_r).*|"
                   r"(exp|log|pow|l?lround|lgamma)\w*|fmax|fmin|round|sqrt|ilogb|"

@@ -98,11 +98,13 @@ class SetIndexProbes {
       : shape_(other.shape_),
         hasher_(other.hasher_),
         sets_(std::move(other.sets_)),
+        about_(std::move(other.about_)),
         table_(std::exchange(other.table_, nullptr)) {}
   SetIndexProbes& operator=(SetIndexProbes&& other) noexcept {
     shape_ = other.shape_;
     hasher_ = other.hasher_;
     sets_ = std::move(other.sets_);
+    about_ = std::move(other.about_);
     table_ = std::exchange(other.table_, nullptr);
     return *this;
   }
