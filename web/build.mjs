@@ -37,8 +37,8 @@ async function buildPackage() {
   const folder = join(out, "perhaps");
   rmSync(out, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  for (const file of ["perhaps.js", "core.js", "unpack.js", "README.md", "package.json"])
-    copyFileSync(join(web, file), join(folder, file));
+  const sources = ["perhaps.js", "core.js", "keys.js", "memory.js", "errors.js", "unpack.js"];
+  for (const file of [...sources, "README.md", "package.json"]) copyFileSync(join(web, file), join(folder, file));
   copyFileSync(join(web, "..", "LICENSE"), join(folder, "LICENSE"));
   for (const module of ["simd128", "plain"])
     writeFileSync(join(folder, `${module}.js`), `export default "${packed(module)}";\n`);

@@ -1,338 +1,46 @@
-// Filters over the WebAssembly module (web/module.cc): memory, keys and errors. Nothing here hashes, probes or knows a
-// format. perhaps.js says where the module comes from.
-
-const STATUS = [
-  "OK",
-  "TRUNCATED",
-  "BAD_MAGIC",
-  "BAD_VERSION",
-  "BAD_CHECKSUM",
-  "BAD_PARAMETER",
-  "BAD_KEY",
-  "MISMATCH",
-  "FULL",
-  "UNSUPPORTED",
-  "IO",
-  "NO_MEMORY",
-  "TOO_SMALL",
-  "INTERNAL",
-];
-
-/** What the library refuses. `code` is the status of perhaps.h without its prefix. */
-export class PerhapsError extends Error {
-  constructor(code, message) {
-    super(message);
-    this.code = code;
-    this.name = new.target.name;
-  }
-}
-/** The bytes are not a filter, are cut short, damaged or newer than this library. */
-export class FormatError extends PerhapsError {}
-/** There is no room for another key. `inserted` keys of the call are in. */
-export class FullError extends PerhapsError {
-  inserted = 0;
-}
-/** The filter or the format cannot do that. */
-export class UnsupportedError extends PerhapsError {}
-
-const KINDS = {
-  TRUNCATED: FormatError,
-  BAD_MAGIC: FormatError,
-  BAD_VERSION: FormatError,
-  BAD_CHECKSUM: FormatError,
-  FULL: FullError,
-  UNSUPPORTED: UnsupportedError,
-};
-
-// ------------------------------------------------------------------------------------------------------------- module
-
-let wasm; // the exports
-let load; // () => Promise<WebAssembly.Module>
-let starting;
-
-/** Where the module comes from. Before the first filter. */
-export function loadFrom(loader) {
-  load = loader;
-}
-
-/** Resolves once filters can be made; every function that needs the module awaits it. */
-export function ready() {
-  starting ??= load().then(start);
-  return starting;
-}
-
-async function start(module) {
-  // What C++'s library wants of a system. Nothing here reads a file or writes to one.
-  const word = (at, value) => new DataView(wasm.memory.buffer).setUint32(at, value, true);
-  const known = {
-    emscripten_notify_memory_growth() {},
-    environ_sizes_get: (count, size) => (word(count, 0), word(size, 0), 0),
-    environ_get: () => 0,
-    proc_exit() {
-      throw new PerhapsError("INTERNAL", "the module ended");
-    },
-    abort() {
-      throw new PerhapsError("INTERNAL", "the module aborted");
-    },
-    number_of: (at) => Number(textAt(at)), // NaN: no number
-    getentropy(at, size) {
-      crypto.getRandomValues(new Uint8Array(wasm.memory.buffer, at, size));
-      return 0;
-    },
-  };
-  const imports = {};
-  for (const { module: from, name } of WebAssembly.Module.imports(module)) {
-    (imports[from] ??= {})[name] = known[name] ?? (() => (from === "env" ? -52 : 52)); // ENOSYS
-  }
-  const instance = await WebAssembly.instantiate(module, imports);
-  wasm = instance.exports;
-  wasm._initialize();
-  reserve();
-}
-
-// ------------------------------------------------------------------------------------------------------------- memory
-
-// Keys of a call go through one scratch: their bytes, the offset of each, and a byte of answer for each.
-const CHUNK = 1 << 15; // keys
-const ROOM = 1 << 20; // bytes
-let text, offsets, answers, integers, slot;
-let u8 = new Uint8Array();
-let u32, u64;
-
-function reserve() {
-  integers = wasm.malloc(CHUNK * 8);
-  text = wasm.malloc(ROOM);
-  offsets = wasm.malloc((CHUNK + 1) * 4);
-  answers = wasm.malloc(CHUNK);
-  slot = wasm.malloc(64);
-}
-
-// Views of the memory, made again whenever it has grown.
-function views() {
-  if (u8.buffer === wasm.memory.buffer) return;
-  u8 = new Uint8Array(wasm.memory.buffer);
-  u32 = new Uint32Array(wasm.memory.buffer);
-  u64 = new BigUint64Array(wasm.memory.buffer);
-}
-
-function allocate(size) {
-  const at = wasm.malloc(Math.max(size, 1));
-  if (at === 0) throw new PerhapsError("NO_MEMORY", `not enough memory for ${size} bytes`);
-  return at >>> 0;
-}
-
-const encoder = new TextEncoder();
-const decoder = new TextDecoder();
-
-function textAt(at, size) {
-  views();
-  at >>>= 0;
-  const end = size === undefined ? u8.indexOf(0, at) : at + size;
-  return decoder.decode(u8.subarray(at, end));
-}
-
-// Calls use(pointers) with texts and other bytes in memory; null stays null.
-function withBytes(list, use) {
-  const taken = [];
-  try {
-    const pointers = list.map((item) => {
-      if (item === undefined || item === null) return 0;
-      const bytes = typeof item === "string" ? encoder.encode(item + "\0") : item;
-      const at = allocate(bytes.length);
-      taken.push(at);
-      views();
-      u8.set(bytes, at);
-      return at;
-    });
-    return use(...pointers);
-  } finally {
-    for (const at of taken) wasm.free(at);
-  }
-}
-
-function check(status) {
-  if (status === 0) return;
-  const code = STATUS[status] ?? "INTERNAL";
-  throw new (KINDS[code] ?? PerhapsError)(code, textAt(wasm.web_error()));
-}
-
-// What the last call left.
-function bytesLeft() {
-  views();
-  const at = wasm.web_result() >>> 0;
-  const bytes = u8.slice(at, at + wasm.web_result_size());
-  wasm.web_forget();
-  return bytes;
-}
-function jsonLeft() {
-  return JSON.parse(decoder.decode(bytesLeft()));
-}
-
-// --------------------------------------------------------------------------------------------------------------- keys
-
-function isNumber(key) {
-  return typeof key === "number" || typeof key === "bigint";
-}
-
-function putInteger(key, at) {
-  if (typeof key === "bigint") {
-    if (key < -(2n ** 63n) || key >= 2n ** 64n) throw new RangeError(`${key} does not fit into 64 bits`);
-    u64[at / 8] = BigInt.asUintN(64, key);
-    return;
-  }
-  if (!Number.isSafeInteger(key)) throw new RangeError(`${key} is not an integer below 2^53: use a bigint`);
-  u32[at / 4] = key >>> 0;
-  u32[at / 4 + 1] = Math.floor(key / 4294967296) >>> 0;
-}
-
-function bytesOf(key) {
-  if (key instanceof Uint8Array) return key;
-  if (key instanceof ArrayBuffer) return new Uint8Array(key);
-  throw new TypeError("a key is a string, a Uint8Array, an integer or a bigint");
-}
-
-// Writes a text at `at`; returns its size, or -1 if it may not fit before `end`.
-function putText(key, at, end) {
-  const length = key.length;
-  if (at + length > end) return -1;
-  for (let i = 0; i < length; ++i) {
-    const code = key.charCodeAt(i);
-    if (code > 127) {
-      if (at + 3 * length > end) return -1;
-      return encoder.encodeInto(key, u8.subarray(at, end)).written;
-    }
-    u8[at + i] = code;
-  }
-  return length;
-}
-
-function putKey(key, at, end) {
-  if (typeof key === "string") return putText(key, at, end);
-  const bytes = bytesOf(key);
-  if (at + bytes.length > end) return -1;
-  u8.set(bytes, at);
-  return bytes.length;
-}
-
-// One call for one key that does not fit into the scratch.
-function oneLarge(key, use) {
-  const bytes = typeof key === "string" ? encoder.encode(key) : bytesOf(key);
-  return withBytes([bytes], (at) => {
-    u32[offsets / 4] = 0;
-    u32[offsets / 4 + 1] = bytes.length;
-    return use(at, 1);
-  });
-}
-
-// Writes a run of ASCII texts, with their offsets, in one call of the encoder: a third of the time of writing each.
-// Returns how many; 0 if there are none, or others among them.
-function putTexts(keys, from) {
-  let end = from;
-  let total = 0;
-  for (; end < keys.length && end - from < CHUNK && typeof keys[end] === "string"; ++end) {
-    if (total + keys[end].length > ROOM) break;
-    total += keys[end].length;
-    u32[offsets / 4 + end - from + 1] = total;
-  }
-  u32[offsets / 4] = 0;
-  const { read, written } = encoder.encodeInto(keys.slice(from, end).join(""), u8.subarray(text, text + ROOM));
-  return read === total && written === total ? end - from : 0;
-}
-
-// Hands keys to the module: texts(data, count) or numbers(count), with `from`, the index of the first of them. Runs of
-// one kind go together.
-function feed(keys, texts, numbers) {
-  views();
-  if (ArrayBuffer.isView(keys) && !(keys instanceof DataView)) return feedColumn(keys, numbers);
-  if (!Array.isArray(keys)) keys = Array.from(keys);
-  let from = 0;
-  let plain = keys.length >= 16; // no text so far that is not ASCII
-  while (from < keys.length) {
-    const start = from;
-    if (isNumber(keys[from])) {
-      while (from < keys.length && from - start < CHUNK && isNumber(keys[from])) {
-        putInteger(keys[from], integers + 8 * (from - start));
-        ++from;
-      }
-      numbers(from - start, start);
-    } else {
-      const together = plain ? putTexts(keys, from) : 0;
-      plain &&= together > 0;
-      if (together > 0) {
-        from += together;
-        texts(text, together, start);
-        views();
-        continue;
-      }
-      let at = 0;
-      u32[offsets / 4] = 0;
-      while (from < keys.length && from - start < CHUNK && !isNumber(keys[from])) {
-        const size = putKey(keys[from], text + at, text + ROOM);
-        if (size < 0) break;
-        at += size;
-        ++from;
-        u32[offsets / 4 + from - start] = at;
-      }
-      if (from === start) {
-        oneLarge(keys[from], (data, count) => texts(data, count, start));
-        ++from;
-      } else {
-        texts(text, from - start, start);
-      }
-    }
-    views();
-  }
-  return keys.length;
-}
-
-// A typed array of numbers. Signed ones are sign-extended.
-function feedColumn(keys, numbers) {
-  if (keys instanceof Uint8Array || keys instanceof Int8Array || keys instanceof Uint8ClampedArray)
-    throw new TypeError("is an array of bytes one key or many numbers? Put it into an array, or widen it");
-  const wide =
-    keys instanceof BigUint64Array
-      ? keys
-      : keys instanceof BigInt64Array
-        ? new BigUint64Array(keys.buffer, keys.byteOffset, keys.length)
-        : null;
-  for (let from = 0; from < keys.length; from += CHUNK) {
-    const count = Math.min(CHUNK, keys.length - from);
-    if (wide !== null) {
-      u64.set(wide.subarray(from, from + count), integers / 8);
-    } else {
-      for (let i = 0; i < count; ++i) putInteger(keys[from + i], integers + 8 * i);
-    }
-    numbers(count, from);
-    views();
-  }
-  return keys.length;
-}
-
-// ------------------------------------------------------------------------------------------------------------- filter
-
-/** For web/page/tools.js, which calls what only the page's module has. */
-export const inside = {
-  exports: () => wasm,
-  check,
-  withBytes,
+// Filters over the WebAssembly module. Nothing here hashes, probes or knows a format.
+import { FormatError, FullError, PerhapsError } from "./errors.js";
+import { bytesOf, feed, isNumber, listOf, oneLarge, putInteger, putKey } from "./keys.js";
+import {
+  answers,
   bytesLeft,
+  check,
+  integers,
   jsonLeft,
-  integerAt(key) {
-    views();
-    putInteger(key, integers);
-    return integers;
-  },
-  bytesOfKey: (key) => (typeof key === "string" ? encoder.encode(key) : bytesOf(key)),
-};
+  offsets,
+  ready,
+  ROOM,
+  slot,
+  text,
+  textAt,
+  u32,
+  u64,
+  u8,
+  views,
+  wasm,
+  withBytes,
+} from "./memory.js";
+
+export { FormatError, FullError, PerhapsError, UnsupportedError } from "./errors.js";
+export { loadFrom, ready } from "./memory.js";
 
 const abandoned = new FinalizationRegistry((handle) => wasm.web_free(handle));
 const token = Symbol("perhaps");
+/** For web/page/tools.js, which calls what only the page's module has. */
+export let handleOf;
 
-function wanted(options, use) {
-  const { keys = 0, fpr = 0, bitsPerKey = 0, maxBytes = 0, guardBits = 0, arity = 0 } = options;
-  const numbers = new Float64Array([keys, fpr, bitsPerKey, maxBytes, guardBits, arity].map(Number));
+// What is not given is 0.
+function numbersOf(...values) {
+  const numbers = Float64Array.from(values, (value) => Number(value ?? 0));
   if (numbers.some((n) => !(n >= 0 && n < 2 ** 63)))
     throw new RangeError("a size or a rate is not a number from 0 on");
+  return numbers;
+}
+
+function wanted(options, use) {
+  if (options.fpr === 0) throw new RangeError("fpr: a rate lies between 0 and 1"); // 0 is the default, to the library
+  const { keys, fpr, bitsPerKey, maxBytes, guardBits, arity } = options;
+  const numbers = numbersOf(keys, fpr, bitsPerKey, maxBytes, guardBits, arity);
   const seed = options.seed === undefined ? null : new Uint8Array(new BigUint64Array([BigInt(options.seed)]).buffer);
   const items = [
     options.family,
@@ -376,11 +84,17 @@ async function readAll(source) {
   throw new TypeError("open takes bytes, a File or a Blob");
 }
 
+// Is the number that was refused one of the file, and not of the call?
+function ofBytes(error, { format, parameters }) {
+  if (error.code !== "BAD_PARAMETER" || parameters) return false;
+  return !format || listed("web_formats").some((one) => one.name === format);
+}
+
 export class Filter {
   #handle;
 
   static {
-    inside.handleOf = (filter) => filter.#at;
+    handleOf = (filter) => filter.#at;
   }
 
   constructor(secret, handle) {
@@ -395,17 +109,19 @@ export class Filter {
   }
 
   static async create(options) {
+    if (options?.keys === undefined && options?.maxBytes === undefined)
+      throw new TypeError("create needs the number of keys; 0 for a family that grows");
     await ready();
     return wanted(options, () => made(wasm.web_new(slot)));
   }
 
   static async build(keys, options = {}) {
+    const all = listOf(keys);
     await ready();
-    const all = ArrayBuffer.isView(keys) ? keys : Array.isArray(keys) ? keys : Array.from(keys);
     // For as many as there are, unless told otherwise. A format of another system counts them itself.
     if (options.format === undefined && options.keys === undefined) options = { ...options, keys: all.length };
-    if (all.length !== 0 && (ArrayBuffer.isView(all) || isNumber(all[0]))) return buildNumbers(all, options);
-    const encoded = all.map((key) => (typeof key === "string" ? encoder.encode(key) : bytesOf(key)));
+    if (ArrayBuffer.isView(all) || all.some(isNumber)) return buildNumbers(all, options);
+    const encoded = all.map(bytesOf);
     const ends = new Uint32Array(encoded.length + 1);
     let total = 0;
     encoded.forEach((key, i) => {
@@ -425,16 +141,25 @@ export class Filter {
     await ready();
     const name = options.fileName ?? (typeof source.name === "string" ? source.name : null);
     const items = [bytes, name, options.format, parametersOf(options.parameters), secretOf(options.secret)];
-    return withBytes(items, (at, ...rest) => made(wasm.web_open(at, bytes.length, ...rest, slot)));
+    try {
+      return withBytes(items, (at, ...rest) => made(wasm.web_open(at, bytes.length, ...rest, slot)));
+    } catch (error) {
+      throw ofBytes(error, options) ? new FormatError(error.code, error.message) : error;
+    }
   }
 
   add(key) {
     const handle = this.#at;
-    this.#one(
-      key,
-      () => wasm.web_insert_integers(handle, integers, 1, slot),
-      (data) => wasm.web_insert(handle, data, offsets, 1, slot),
-    );
+    try {
+      this.#one(
+        key,
+        () => wasm.web_insert_integers(handle, integers, 1, slot),
+        (data) => wasm.web_insert(handle, data, offsets, 1, slot),
+      );
+    } catch (error) {
+      if (error instanceof FullError) error.message = "the filter is full";
+      throw error;
+    }
     return this;
   }
 
@@ -454,6 +179,7 @@ export class Filter {
 
   addMany(keys) {
     const handle = this.#at;
+    keys = listOf(keys);
     let before = 0;
     const insert = (status) => {
       views();
@@ -461,7 +187,10 @@ export class Filter {
       try {
         check(status);
       } catch (error) {
-        if (error instanceof FullError) error.inserted = before;
+        if (error instanceof FullError) {
+          error.inserted = before;
+          error.message = `full after ${before} of ${keys.length} keys`; // not of those that went together
+        }
         throw error;
       }
     };
@@ -486,7 +215,7 @@ export class Filter {
 
   hasMany(keys, into) {
     const handle = this.#at;
-    if (!ArrayBuffer.isView(keys) && !Array.isArray(keys)) keys = Array.from(keys);
+    keys = listOf(keys);
     if (into !== undefined && !(into instanceof Uint8Array && into.length >= keys.length))
       throw new RangeError(`hasMany needs a Uint8Array of at least ${keys.length} bytes for its answers`);
     const out = into === undefined ? new Uint8Array(keys.length) : into.subarray(0, keys.length);
@@ -522,7 +251,7 @@ export class Filter {
       check(status);
     };
     feed(
-      keys,
+      listOf(keys),
       (data, count) => erase(() => wasm.web_erase(handle, data, offsets, count, slot)),
       (count) => erase(() => wasm.web_erase_integers(handle, integers, count, slot)),
     );
@@ -562,7 +291,7 @@ export class Filter {
   }
 
   fill(cells, entry = 0) {
-    if (!(cells >= 1 && cells <= 65536)) throw new RangeError("from 1 to 65536 cells");
+    if (!(Number.isInteger(cells) && cells >= 1 && cells <= 65536)) throw new RangeError("from 1 to 65536 cells");
     return withBytes([new Uint8Array(4 * cells)], (at) => {
       check(wasm.web_fill(this.#at, entry, cells, at));
       views();
@@ -586,23 +315,19 @@ if (Symbol.dispose !== undefined) Filter.prototype[Symbol.dispose] = Filter.prot
 
 function buildNumbers(keys, options) {
   const numbers = new BigUint64Array(keys.length);
-  views();
   let at = 0;
-  feedOrRefuse(keys, (count) => {
-    numbers.set(u64.subarray(integers / 8, integers / 8 + count), at);
-    at += count;
-  });
-  return withBytes([new Uint8Array(numbers.buffer)], (data) =>
-    wanted(options, () => made(wasm.web_build_integers(data, numbers.length, slot))),
-  );
-}
-function feedOrRefuse(keys, numbers) {
   feed(
     keys,
     () => {
       throw new TypeError("build takes texts and bytes, or numbers, not both");
     },
-    numbers,
+    (count) => {
+      numbers.set(u64.subarray(integers / 8, integers / 8 + count), at);
+      at += count;
+    },
+  );
+  return withBytes([new Uint8Array(numbers.buffer)], (data) =>
+    wanted(options, () => made(wasm.web_build_integers(data, numbers.length, slot))),
   );
 }
 
@@ -613,20 +338,21 @@ export async function version() {
   await ready();
   return textAt(wasm.web_version());
 }
+function listed(which, ...numbers) {
+  check(wasm[which](...numbers));
+  return jsonLeft();
+}
 export async function families() {
   await ready();
-  check(wasm.web_families());
-  return jsonLeft();
+  return listed("web_families");
 }
 export async function formats() {
   await ready();
-  check(wasm.web_formats());
-  return jsonLeft();
+  return listed("web_formats");
 }
-export async function sizeTable({ keys = 0, fpr = 0, bitsPerKey = 0, maxBytes = 0 } = {}) {
+export async function sizeTable({ keys, fpr, bitsPerKey, maxBytes } = {}) {
   await ready();
-  check(wasm.web_sizes(keys, fpr, bitsPerKey, maxBytes));
-  return jsonLeft();
+  return listed("web_sizes", ...numbersOf(keys, fpr, bitsPerKey, maxBytes));
 }
 /** Numbers as good as random, the same ones for the same seed. */
 export async function randomKeys(count, seed = 1) {

@@ -1,2 +1,2 @@
-// For the linker only: the function that core.js brings along besides those of the system.
+// For the linker only: the function that memory.js brings along besides those of the system.
 mergeInto(LibraryManager.library, { number_of: function () {} });

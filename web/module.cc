@@ -12,6 +12,7 @@
 #include "c/handle.h"
 #include "cli/json_fields.h"
 #include "cli/size_rows.h"
+#include "kernel/instruction_set.h"
 #include "perhaps.h"
 #include "perhaps/detail/bits.h"
 #include "perhaps/file/container.h"
@@ -136,6 +137,11 @@ double __wrap_strtod(const char* text, char** end) {
   return value;
 }
 }
+
+// No module builds a map. The linker takes this, and leaves out the loops of src/build/ribbon_map_kernels.cc.
+namespace perhaps::kernel {
+void ribbon_map_build_kernels(Target, InstructionSet&) {}
+}  // namespace perhaps::kernel
 
 using namespace perhaps;       // NOLINT(google-build-using-namespace): the functions are C's
 using namespace perhaps::web;  // NOLINT(google-build-using-namespace)

@@ -1,7 +1,7 @@
 /** A text (hashed as UTF-8), bytes, or a 64-bit integer. 42, "42" and the eight bytes of 42 are three keys. */
 export type Key = string | Uint8Array | ArrayBuffer | number | bigint;
 
-/** Many keys: any iterable of them, or a typed array of numbers (not of bytes). */
+/** Many keys: any iterable of them (but no text), or a typed array of numbers (not of bytes). */
 export type Keys =
   | Iterable<Key>
   | BigUint64Array
@@ -17,6 +17,7 @@ export type Family = string; // build.mjs names them
 
 /** How large a filter is made. `keys` and one of the next three; without any of them the rate is 0.01. */
 export interface Size {
+  /** How many will be added; `create` needs it or `maxBytes`. 0 is for families that grow. */
   keys?: number;
   /** The rate of false positives after `keys` keys. */
   fpr?: number;

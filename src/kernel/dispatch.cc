@@ -19,7 +19,7 @@ namespace {
 void add_kernels(Target target, InstructionSet& set) {
   for (const auto family : {classic_kernels, line_kernels, block_kernels, counting_kernels, cuckoo_kernels,
                             quotient_kernels, growing_kernels, window_kernels, fuse_kernels, ribbon_kernels,
-                            ribbon_build_kernels, range_kernels, dense_kernels}) {
+                            ribbon_build_kernels, ribbon_map_build_kernels, range_kernels, dense_kernels}) {
     family(target, set);
   }
 }

@@ -105,5 +105,6 @@ void ribbon_kernels(Target target, InstructionSet& set);
 void range_kernels(Target target, InstructionSet& set);
 void dense_kernels(Target target, InstructionSet& set);
 void ribbon_build_kernels(Target target, InstructionSet& set);
+void ribbon_map_build_kernels(Target target, InstructionSet& set);
 
 }  // namespace perhaps::kernel

@@ -20,7 +20,7 @@ const QUESTIONS = {
   },
   number: { text: "Is the number of keys known, at least roughly?", options: { yes: "yes", no: "no" }, value: "yes" },
   merge: {
-    text: "Must filters be merged or grow when the keys are gone?",
+    text: "Must filters be merged, or grow, without their keys?",
     options: { no: "no", yes: "yes" },
     value: "no",
   },
@@ -126,7 +126,7 @@ export const choose = {
     parts.answer = h("div", { role: "status", id: "choose-answer" });
     parts.table = h("div", {});
     root.append(
-      h("p", {}, "A few questions lead to a family."),
+      h("p", {}, "A few questions lead to the family that fits."),
       h("div", { class: "two" }, h("div", {}, sets), parts.answer),
       parts.table,
     );
@@ -135,7 +135,7 @@ export const choose = {
   async show(params) {
     for (const [name, question] of Object.entries(QUESTIONS)) {
       const given = params.get(name);
-      chosen[name] = given in question.options ? given : question.value;
+      chosen[name] = Object.hasOwn(question.options, given) ? given : question.value;
       parts.root.querySelector(`input[name="choose-${name}"][value="${chosen[name]}"]`).checked = true;
     }
     await update();

@@ -32,9 +32,10 @@ export function fill(element, ...children) {
 
 export const grouped = (n) => Math.round(n).toLocaleString("en");
 
+// A number stays on one line with its unit.
 export function percent(rate) {
-  if (rate === 0) return "0 %";
-  if (rate >= 1e-4) return `${Number((rate * 100).toPrecision(3))} %`;
+  if (rate === 0) return "0\u00a0%";
+  if (rate >= 1e-4) return `${Number((rate * 100).toPrecision(3))}\u00a0%`;
   return `1 in ${grouped(Number((1 / rate).toPrecision(3)))}`;
 }
 
@@ -45,7 +46,7 @@ export function bytesText(n) {
     n /= 1000;
     ++unit;
   }
-  return `${unit === 0 || n >= 100 ? Math.round(n) : n.toPrecision(3)} ${units[unit]}`; // 1.20 below 1.26
+  return `${unit === 0 || n >= 100 ? Math.round(n) : n.toPrecision(3)}\u00a0${units[unit]}`; // 1.20 below 1.26
 }
 
 /** "1e6", "50M", "64Ki", "1,000": a number, or NaN. Prefixes as the command line has them. */

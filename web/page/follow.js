@@ -31,7 +31,7 @@ const FRUIT = ["apple", "banana", "cherry", "damson", "elderberry", "fig", "grap
 const SHOWN_BYTES = 512;
 
 const parts = {};
-const memory = new Map(); // key -> explanation, of the present filter
+const memory = new Map(); // key -> what a lookup of it reads, in the present filter
 let family = "classic";
 let keys = FRUIT;
 let added = []; // the keys, and others
@@ -45,6 +45,13 @@ const others = () =>
     { length: family === "classic" ? 0 : Math.max(0, FAMILIES[family].capacity - keys.length) },
     (_, i) => `other ${i + 1}`,
   );
+
+const keysIn = (text) =>
+  text
+    .split(",")
+    .map((key) => key.trim())
+    .filter((key) => key !== "")
+    .slice(0, 200);
 
 async function make() {
   filter?.free();
@@ -66,18 +73,25 @@ async function make() {
 }
 
 function explained(key) {
-  if (!memory.has(key))
-    memory.set(
-      key,
-      explain(filter, key)
-        .parts[0].checks.filter((c) => c.what === "bit")
-        .map((c) => c.at),
-    );
+  if (!memory.has(key)) memory.set(key, explain(filter, key).parts[0]);
   return memory.get(key);
 }
 
 // Which keys set a bit.
-const setters = (at) => added.filter((key) => explained(key).includes(at));
+const setters = (at) =>
+  added.filter((key) => explained(key).checks.some((check) => check.what === "bit" && check.at === at));
+
+// Which keys have the fingerprint and a bucket of a key.
+function doubles(part) {
+  const buckets = ({ steps }) => [steps["first bucket"], steps["second bucket"]];
+  return added.filter((key) => {
+    const other = explained(key);
+    return (
+      other.steps.fingerprint === part.steps.fingerprint &&
+      buckets(other).some((bucket) => buckets(part).includes(bucket))
+    );
+  });
+}
 
 function bitPicture(checks, upTo) {
   const unit = family === "line" ? 64 : family === "block" ? 32 : 0;
@@ -86,9 +100,8 @@ function bitPicture(checks, upTo) {
   const bytes = filter.table(from, unit === 0 ? SHOWN_BYTES : unit);
   const wanted = new Set(checks.slice(0, upTo).map((check) => check.at - 8 * from));
   const grid = h("div", {
-    class: "bits",
+    class: "bits wide",
     role: "img",
-    style: `grid-template-columns: repeat(32, 11px)`,
     "aria-label":
       `Bits ${grouped(8 * from)} to ${grouped(8 * (from + bytes.length) - 1)} of the table; ` +
       `${wanted.size} of them belong to the key`,
@@ -106,7 +119,7 @@ function bitPicture(checks, upTo) {
   const what = unit === 0 ? "The whole table" : `The ${family} of the key`;
   return [
     h("p", { class: "quiet" }, `${what}, 32 bits in a row. Filled: set. In colour: the bits of the key.`),
-    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Bits of the table" }, grid),
+    grid,
   ];
 }
 
@@ -173,7 +186,7 @@ function columnPicture(part, checks, upTo) {
           checks.slice(0, upTo).map((check, i) => {
             const line = row(`column ${i}`, bitsOf(check.content), true);
             line.append(
-              h("td", { class: check.holds ? "yes" : "no" }, `parity ${check.found}, wanted ${check.wanted}`),
+              h("td", { class: check.holds ? "yes" : "no" }, `${check.found}, wanted ${check.wanted}`),
             );
             return line;
           }),
@@ -183,7 +196,7 @@ function columnPicture(part, checks, upTo) {
   ];
 }
 
-function checkText(check) {
+function checkText(check, i) {
   if (check.what === "bit") {
     const by = setters(check.at);
     const whose =
@@ -192,7 +205,9 @@ function checkText(check) {
   }
   if (check.what === "column") return `parity ${check.found}, wanted ${check.wanted}`;
   if (check.what === "slot")
-    return `a slot holds ${check.found === 0 ? "nothing" : check.found}${check.holds ? ": the fingerprint" : ""}`;
+    return check.found === 0
+      ? `slot ${i + 1} is empty`
+      : `slot ${i + 1} holds ${check.found}${check.holds ? ": the fingerprint" : ""}`;
   return check.holds ? "the digest is in the stash" : "another digest is in the stash";
 }
 
@@ -211,15 +226,13 @@ function verdict(explanation, part) {
   }
   const found = part.rule === "any" ? "its fingerprint is there" : "every check holds";
   if (present) return [answer, `: ${shown.key} was added, so ${found}.`];
-  const bits = part.checks.filter((check) => check.what === "bit");
-  const by = new Set(bits.flatMap((check) => setters(check.at)));
   return [
     answer,
     `, wrongly: ${shown.key} was never added. `,
-    bits.length > 0
-      ? `Its bits were all set by other keys: ${[...by].join(", ")}.`
-      : part.rule === "any"
-        ? "Another key has the same fingerprint and bucket."
+    part.rule === "any"
+      ? `Its fingerprint is that of ${doubles(part).join(" and of ")}, in the same bucket.`
+      : part.checks.some((check) => check.what === "bit")
+        ? "Other keys have set all of its bits."
         : "By chance all parities are those of its fingerprint.",
   ];
 }
@@ -232,7 +245,7 @@ function draw() {
   const done = upTo >= part.checks.length;
   const facts = [
     h("li", {}, `${explanation.hash} of the text: `, h("code", {}, explanation.digest)),
-    h("li", {}, "multiplied to a word: ", h("code", {}, explanation.word)),
+    h("li", {}, "multiplied by a constant: ", h("code", {}, explanation.word)),
   ];
   for (const [name, value] of Object.entries(part.steps)) facts.push(h("li", {}, `${name}: `, h("code", {}, value)));
   const picture =
@@ -262,7 +275,9 @@ function draw() {
           { start: facts.length + 1 },
           part.checks
             .slice(0, upTo)
-            .map((check) => h("li", { class: check.holds || part.rule === "any" ? null : "no" }, checkText(check))),
+            .map((check, i) =>
+              h("li", { class: check.holds || part.rule === "any" ? null : "no" }, checkText(check, i)),
+            ),
         ),
     h(
       "p",
@@ -278,7 +293,7 @@ function save(push) {
     "follow",
     {
       family: family === "classic" ? "" : family,
-      keys: keys.join(",") === FRUIT.join(",") ? "" : keys.join(","),
+      keys: keys.join(",") === FRUIT.join(",") ? "" : keys.join(",") || ",",
       key: shown?.key ?? "",
     },
     { push },
@@ -300,7 +315,7 @@ const candidates = (from, count) => Array.from({ length: count }, (_, i) => `gue
 function findOne() {
   for (let from = 0; from < 1e6; from += 4096) {
     const guesses = candidates(from, 4096);
-    const found = filter.hasMany(guesses).indexOf(1);
+    const found = filter.hasMany(guesses).findIndex((answer, i) => answer === 1 && !added.includes(guesses[i]));
     if (found >= 0) {
       ask(guesses[found]);
       fill(parts.note, `${grouped(from + found + 1)} absent keys were tried until one answered perhaps.`);
@@ -327,8 +342,9 @@ async function remake({ push = true } = {}) {
   const more = others().length;
   fill(
     parts.about,
-    `${FAMILIES[family].text} Made for ${FAMILIES[family].capacity} keys at ` +
-      `${percent(FAMILIES[family].fpr)}. ${keys.length} are in${more === 0 ? "" : `, and ${more} others`}.`,
+    `${FAMILIES[family].text} This filter is made for ${FAMILIES[family].capacity} keys at ` +
+      `${percent(FAMILIES[family].fpr)}. It holds your ${keys.length === 1 ? "key" : `${keys.length} keys`}` +
+      `${more === 0 ? "" : ` and ${more} others`}.`,
   );
   fill(parts.note);
   if (shown !== null) ask(shown.key, { push });
@@ -351,11 +367,7 @@ export const follow = {
       autocomplete: "off",
       spellcheck: "false",
       onchange: () => {
-        keys = parts.keys.value
-          .split(",")
-          .map((key) => key.trim())
-          .filter((key) => key !== "")
-          .slice(0, 200);
+        keys = keysIn(parts.keys.value);
         remake();
       },
     });
@@ -387,14 +399,14 @@ export const follow = {
       h(
         "p",
         {},
-        "A lookup hashes the key, finds its place and reads a few bits. If one is not as it must be, the key was " +
-          "never added.",
+        "A lookup hashes the key, finds its place in the table and reads a few bits there. If one of them is not as " +
+          "adding the key would have left it, the key was never added.",
       ),
       h(
         "div",
         { class: "fields" },
         field("Family", parts.family, "follow-family"),
-        field("Keys that are in, with commas between", parts.keys, "follow-keys"),
+        field("Keys in the filter, separated by commas", parts.keys, "follow-keys"),
       ),
       parts.error,
       parts.about,
@@ -412,8 +424,8 @@ export const follow = {
     );
   },
   async show(params) {
-    family = params.get("family") in FAMILIES ? params.get("family") : "classic";
-    keys = params.has("keys") ? params.get("keys").split(",").slice(0, 200) : FRUIT;
+    family = Object.hasOwn(FAMILIES, params.get("family")) ? params.get("family") : "classic";
+    keys = params.has("keys") ? keysIn(params.get("keys")) : FRUIT;
     parts.family.value = family;
     parts.keys.value = keys.join(", ");
     shown = { key: params.get("key") ?? "cherry" };

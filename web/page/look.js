@@ -43,15 +43,15 @@ function drawFill(entry) {
     low = Math.min(low, share);
     high = Math.max(high, share);
     context.fillStyle = style.getPropertyValue("--line");
-    context.fillRect((i % 64) * 10, Math.floor(i / 64) * 10, 9, 9);
+    context.fillRect((i % 64) * 10, Math.floor(i / 64) * 10, 10, 10);
     context.globalAlpha = share;
     context.fillStyle = style.getPropertyValue("--hit");
-    context.fillRect((i % 64) * 10, Math.floor(i / 64) * 10, 9, 9);
+    context.fillRect((i % 64) * 10, Math.floor(i / 64) * 10, 10, 10);
     context.globalAlpha = 1;
   });
   const words =
     `Share of set bits in ${grouped(cells.filter((c) => c >= 0).length)} equal parts of the bytes: ` +
-    `from ${(low * 100).toFixed(0)} to ${(high * 100).toFixed(0)} %.`;
+    `from ${(low * 100).toFixed(0)} to ${(high * 100).toFixed(0)}\u00a0%.`;
   canvas.setAttribute("aria-label", words);
   fill(parts.picture, h("h3", {}, "Fill"), canvas, h("p", { class: "quiet" }, words));
 }
@@ -84,9 +84,17 @@ function entriesTable() {
   ];
 }
 
+function integerIn(line) {
+  try {
+    return BigInt(line.trim());
+  } catch {
+    throw new Error(`${line} is not an integer`);
+  }
+}
+
 function keysOf(text, kind) {
   const lines = text.split(/\r?\n/).filter((line) => line !== "");
-  if (kind === "numbers") return lines.map((line) => BigInt(line.trim()));
+  if (kind === "numbers") return lines.map(integerIn);
   if (kind !== "hex") return lines;
   return lines.map((line) => {
     const digits = line.trim().replace(/^0x/, "");
@@ -169,11 +177,11 @@ function describe() {
       : "",
     h("div", { class: "two" }, table(["what", "value"], rows, { caption: `What ${name} is` }), parts.picture),
     entriesTable() ?? "",
-    h("h3", {}, "Ask it"),
+    h("h3", {}, "Look up keys"),
     h("div", { class: "fields" }, field("Keys are", parts.kind, "look-kind")),
     field("Keys, one per line", parts.keys, "look-keys"),
     parts.answers,
-    h("h3", {}, "Take it away"),
+    h("h3", {}, "Download"),
     h(
       "div",
       { class: "fields" },

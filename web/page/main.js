@@ -23,7 +23,7 @@ globalThis.perhapsMemory = memoryInUse;
 async function show() {
   const { id, params } = readState();
   if (id === "main") return;
-  const chosen = id in sections ? id : "follow";
+  const chosen = Object.hasOwn(sections, id) ? id : "follow";
   for (const name of Object.keys(sections)) {
     document.getElementById(name).hidden = name !== chosen;
     const link = document.querySelector(`nav a[href="#${name}"]`);
@@ -40,16 +40,18 @@ async function show() {
     }
     await ready();
     usable = true;
+    root.inert = false;
     if (wanted !== chosen) return;
     await sections[chosen].show(params);
-    root.inert = false;
     status.hidden = true;
     if (document.documentElement.dataset.ready === undefined) performance.mark("usable");
     document.documentElement.dataset.ready = chosen;
   } catch (error) {
     status.hidden = false;
     status.className = "error";
-    status.textContent = `The library could not start: ${error.message}. It needs a browser of 2023 or later.`;
+    status.textContent = usable
+      ? `This link cannot be shown: ${error.message}.`
+      : `The library could not start: ${error.message}. It needs a browser of 2023 or later.`;
   }
 }
 

@@ -6,7 +6,7 @@ import { allocateLevels } from "./tools.js";
 
 const SLIDERS = {
   levels: { label: "Levels", min: 1, max: 7, step: 1, value: 4, text: (v) => String(v) },
-  ratio: { label: "Each level is so many times larger", min: 2, max: 20, step: 1, value: 10, text: (v) => String(v) },
+  ratio: { label: "Size ratio of neighbouring levels", min: 2, max: 20, step: 1, value: 10, text: (v) => String(v) },
   keys: { label: "Keys", min: 5, max: 12, step: 0.25, value: 9, of: (v) => Math.round(10 ** v), text: grouped },
   bits: { label: "Memory for filters, bits per key", min: 1, max: 20, step: 0.5, value: 10, text: (v) => String(v) },
   runs: { label: "Overlapping tables on the first level", min: 1, max: 8, step: 1, value: 4, text: (v) => String(v) },
@@ -20,20 +20,22 @@ const SLIDERS = {
     text: grouped,
   },
   absent: {
-    label: "Lookups of absent keys, in percent",
+    label: "Lookups of absent keys",
     min: 0,
     max: 100,
     step: 5,
     value: 50,
-    text: (v) => `${v} %`,
+    text: (v) => `${v}\u00a0%`,
   },
 };
-const SMALL = 256; // keys of a filter that the animation asks
+const SMALL = 256; // keys of a filter that the animation queries
+const TRIES = 20_000; // absent keys, until one is read in vain
+const keyOf = (number) => `key ${number}`;
 
 const inputs = {};
 const parts = {};
 let result = null;
-let walk = null;
+let walk = null; // {number}, of the lookup that is shown
 
 const valueOf = (name) => (SLIDERS[name].of ?? Number)(Number(inputs[name].value));
 const treeOf = () => ({
@@ -126,42 +128,55 @@ function drawSums(tree) {
     parts.sums,
     table(["filters", "memory", "reads for an absent key", "reads per lookup"], rows, {
       caption:
-        `A lookup in ${bytesText(tree.keys * valueOf("value"))} of data, ` +
-        `${Math.round(absent * 100)} % of them absent`,
+        `Lookups in ${bytesText(tree.keys * valueOf("value"))} of data, ${percent(absent)} of them of absent keys`,
       numbers: [1, 2, 3],
     }),
     h(
       "p",
       { id: "saves-words" },
       result.wasted_reads > 0
-        ? `Allocated filters read ${Number((result.even_wasted_reads / result.wasted_reads).toPrecision(3))} times ` +
-            "less in vain than even ones in the same memory. As few reads as even ones take " +
-            `${bytesText(result.bytes_for_even_reads)}` +
-            `${saved > 0.0005 ? `, ${(saved * 100).toFixed(1)} % less memory` : ""}.`
+        ? "With the same memory, allocated filters cause " +
+            `${Number((result.even_wasted_reads / result.wasted_reads).toPrecision(3))} times fewer reads in vain ` +
+            `than even ones. To cause as few as even ones they need ${bytesText(result.bytes_for_even_reads)}` +
+            `${saved > 0.0005 ? `, ${(saved * 100).toFixed(1)}\u00a0% less` : ""}. The filters have ` +
+            `${percent(result.bytes / (tree.keys * valueOf("value")))} of the size of the data.`
         : "No lookup reads in vain.",
     ),
   );
 }
 
-// The tables that a lookup meets, each with a real filter of the bits that its level has.
-async function tablesOf(tree, where) {
+// The tables that a lookup meets, each with a real filter of the bits that its level has, or none.
+async function tablesOf(tree) {
   const tables = [];
-  for (const level of result.levels) {
-    for (let run = 0; run < (level.level === 1 ? tree.runs : 1); ++run) {
-      const name = level.level === 1 && tree.runs > 1 ? `Level 1, table ${run + 1}` : `Level ${level.level}`;
-      const has = where === level.level && run === 0;
-      let answer = true;
-      if (level.bits_per_key > 0) {
-        const filter = await Filter.create({ keys: SMALL, bitsPerKey: Math.max(level.bits_per_key, 0.5) });
+  for (const { level, bits_per_key: bitsPerKey } of result.levels) {
+    for (let run = 0; run < (level === 1 ? tree.runs : 1); ++run) {
+      const name = level === 1 && tree.runs > 1 ? `Level 1, table ${run + 1}` : `Level ${level}`;
+      let filter = null;
+      if (bitsPerKey > 0) {
+        filter = await Filter.create({ keys: SMALL, bitsPerKey: Math.max(bitsPerKey, 0.5) });
         filter.addMany(Array.from({ length: SMALL }, (_, i) => `${name} ${i}`));
-        if (has) filter.add(walk.key);
-        answer = filter.has(walk.key);
-        filter.free();
       }
-      tables.push({ name, has, answer, filtered: level.bits_per_key > 0, others: level.level > 1 });
+      tables.push({ name, level, run, filter });
     }
   }
   return tables;
+}
+
+// The first number from `number` on whose key is read in vain, or null.
+function unlucky(tables, number) {
+  const keys = Array.from({ length: TRIES }, (_, i) => keyOf(number + i));
+  const first = tables.map(({ filter }) => (filter === null ? 0 : filter.hasMany(keys).indexOf(1)));
+  const found = first.filter((i) => i >= 0);
+  return found.length === 0 ? null : number + Math.min(...found);
+}
+
+// What a lookup of the key finds, table by table, if level `where` has it.
+function answersOf(tables, key, where) {
+  return tables.map(({ name, level, run, filter }) => {
+    const has = level === where && run === 0;
+    if (has) filter?.add(key);
+    return { name, has, answer: filter?.has(key) ?? true, filtered: filter !== null, others: level > 1 };
+  });
 }
 
 function stepsOf(tables, where) {
@@ -175,9 +190,9 @@ function stepsOf(tables, where) {
   if (where === 0) return steps;
   steps.push({ name: "Immutable memtable", text: "not there: no read", kind: "skipped" });
   for (const table of tables) {
-    const range = table.others ? "all tables but one are skipped by their key ranges; " : "its range overlaps; ";
+    const range = table.others ? "key ranges leave one table; " : "its key range covers the key; ";
     if (!table.answer) {
-      steps.push({ name: table.name, text: `${range}the filter says no: skipped without a read`, kind: "skipped" });
+      steps.push({ name: table.name, text: `${range}the filter says no: not read`, kind: "skipped" });
     } else if (table.has) {
       steps.push({
         name: table.name,
@@ -198,16 +213,25 @@ function stepsOf(tables, where) {
 }
 
 async function lookUp() {
-  const number = (walk?.number ?? 0) + 1;
-  walk = { number, key: `key ${number}` };
+  const mine = (walk = { number: (walk?.number ?? 0) + 1 }); // another lookup ends this one
   const tree = treeOf();
-  const absent = parts.where.value === "absent";
-  const where = absent ? -1 : parts.where.value === "memtable" ? 0 : Math.min(Number(parts.where.value), tree.levels);
-  const steps = stepsOf(where === 0 ? [] : await tablesOf(tree, where), where);
-  const mine = walk;
+  const which = parts.where.value;
+  const where = { absent: -1, vain: -1, memtable: 0 }[which] ?? Math.min(Number(which), tree.levels);
+  const tables = where === 0 ? [] : await tablesOf(tree);
+  const number = which === "vain" ? unlucky(tables, mine.number) : mine.number;
+  const key = keyOf(number);
+  const steps = number === null ? [] : stepsOf(answersOf(tables, key, where), where);
+  for (const { filter } of tables) filter?.free();
+  if (walk !== mine) return;
+  if (number === null) {
+    fill(parts.path);
+    fill(parts.walked, `None of ${grouped(TRIES)} absent keys is read in vain.`);
+    return;
+  }
+  mine.number = number;
   const items = steps.map((step) => h("li", { class: "later" }, h("strong", {}, step.name), h("span", {}, "")));
   fill(parts.path, items);
-  fill(parts.walked, `Looking up ${walk.key} ..`);
+  fill(parts.walked, `Looking up ${key} ..`);
   const quick = matchMedia("(prefers-reduced-motion: reduce)").matches || parts.quick.checked;
   for (let i = 0; i < steps.length; ++i) {
     if (walk !== mine) return;
@@ -218,7 +242,7 @@ async function lookUp() {
   }
   const vain = steps.filter((step) => step.kind === "vain").length;
   const read = vain + (steps.some((step) => step.text.endsWith("and found")) ? 1 : 0);
-  fill(parts.walked, `${walk.key}: ${read} ${read === 1 ? "read" : "reads"}, ${vain} of them in vain.`);
+  fill(parts.walked, `${key}: ${read} ${read === 1 ? "read" : "reads"}, ${vain} of them in vain.`);
 }
 
 export const saves = {
@@ -255,6 +279,7 @@ export const saves = {
       {},
       [
         ["absent", "absent"],
+        ["vain", "absent, and read in vain"],
         ["memtable", "in the memtable"],
         ...[1, 2, 3, 4, 5, 6, 7].map((n) => [String(n), `on level ${n}`]),
       ].map(([value, text]) => h("option", { value }, text)),
@@ -264,8 +289,9 @@ export const saves = {
       h(
         "p",
         {},
-        "A lookup in an LSM tree asks the filter of every level, and reads a table in vain for each that says " +
-          "perhaps wrongly. The same memory, spread so that a byte saves as much on every level, reads less.",
+        "A lookup in an LSM tree queries the filter of every level, and reads a table in vain wherever a filter " +
+          "wrongly says perhaps. If the same memory is spread so that a byte saves as many reads on every level, " +
+          "fewer are in vain.",
       ),
       h("div", { class: "fields" }, controls),
       parts.error,

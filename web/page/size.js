@@ -152,15 +152,15 @@ function drawTable(rows) {
     percent(row.fpr),
     row.bits_per_key_limit > 0.01 ? `+${(row.above_limit * 100).toFixed(row.above_limit < 0.0995 ? 1 : 0)} %` : "-",
     row.probes === 0 ? "-" : String(row.probes),
-    [row.add ? "add" : "built once", row.remove ? "remove" : null, row.merge ? "merge" : null]
+    [row.add ? "add" : "be built once", row.remove ? "remove" : null, row.merge ? "merge" : null]
       .filter(Boolean)
       .join(", "),
   ]);
   const focused = document.activeElement?.name === "size-family" ? document.activeElement.value : null;
   fill(
     parts.table,
-    table(["family", "keys", "bits per key", "memory", "rate", "over the limit", "probes", "then"], cells, {
-      caption: "Every family that can do it. The limit: no filter needs fewer than log2(1/rate) bits per key.",
+    table(["family", "keys", "bits per key", "memory", "rate", "over the limit", "probes", "can"], cells, {
+      caption: "The families that can do it. The limit: every filter needs at least log2(1/rate) bits per key.",
       numbers: [1, 2, 3, 4, 5, 6],
       rowClass: (i) => (rows[i].family === family ? "chosen" : ""),
     }),
@@ -246,17 +246,21 @@ function drawPlot(curves, rows) {
     },
     ...children,
   );
-  fill(parts.plot, picture, h("p", { class: "quiet" }, "Dots: the families as the table has them."));
+  fill(
+    parts.plot,
+    h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Bits per key over the rate" }, picture),
+    h("p", { class: "quiet" }, "Dots: the rows of the table."),
+  );
 }
 
 function drawCommands(row) {
   const keys = Math.round(row.keys);
-  const rate = Number(row.fpr.toPrecision(3));
-  const target = given.includes("fpr")
-    ? `--fpr ${parseNumber(inputs.fpr.value)}`
+  // What decides the size, as each language names it: the number that was given, or the one of this family.
+  const [shell, named, camel, number] = given.includes("fpr")
+    ? ["--fpr", "fpr", "fpr", parseNumber(inputs.fpr.value)]
     : given.includes("bits")
-      ? `--bits-per-key ${parseNumber(inputs.bits.value)}`
-      : `--max-bytes ${row.bytes}`;
+      ? ["--bits-per-key", "bits_per_key", "bitsPerKey", parseNumber(inputs.bits.value)]
+      : ["--max-bytes", "max_bytes", "maxBytes", row.bytes];
   // The others are called as the family is.
   const types = {
     line: "LineBloom",
@@ -266,22 +270,24 @@ function drawCommands(row) {
     counting: "CountingBloom",
   };
   const type = types[family] ?? family[0].toUpperCase() + family.slice(1);
-  const built = row.add
-    ? `perhaps::${type} seen({.keys = ${keys}, .fpr = ${rate}});`
-    : `auto seen = perhaps::${type}::build(keys, {.fpr = ${rate}});`;
+  const cpp = !row.add
+    ? `auto seen = perhaps::${type}::build(std::span<const std::string_view>(keys), {.${named} = ${number}});`
+    : family === "scalable"
+      ? `perhaps::ScalableBloom seen(perhaps::Growth{.fpr = ${number}, .first = ${keys}});`
+      : `perhaps::${type} seen({.keys = ${keys}, .${named} = ${number}});`;
+  const python = row.add
+    ? `seen = perhaps.Filter(${keys}, ${named}=${number}, family="${family}")`
+    : `seen = perhaps.build(keys, ${named}=${number}, family="${family}")`;
+  const size = `{ keys: ${keys}, ${camel}: ${number}, family: "${family}" }`;
   fill(
     parts.commands,
     copyable(
       "the shell",
-      `perhaps build --filter ${family} --keys-expected ${keys} ${target} -o seen.perhaps keys.txt`,
+      `perhaps build --filter ${family} --keys-expected ${keys} ${shell} ${number} -o seen.perhaps keys.txt`,
     ),
-    copyable("C++", built),
-    copyable("Python", `seen = perhaps.Filter(${keys}, ${rate}, family="${family}")`),
-    copyable(
-      "JavaScript",
-      `const seen = await Filter.${row.add ? "create" : "build"}(${row.add ? "" : "keys, "}` +
-        `{ keys: ${keys}, fpr: ${rate}, family: "${family}" });`,
-    ),
+    copyable("C++", cpp),
+    copyable("Python", python),
+    copyable("JavaScript", `const seen = await Filter.${row.add ? "create(" : "build(keys, "}${size});`),
   );
 }
 
@@ -326,9 +332,9 @@ function heard({ data }) {
   parts.measured.dataset.rate = r.rate;
   fill(
     parts.measured,
-    `${r.family}: ${grouped(r.hits)} of ${grouped(r.keys)} absent keys answered perhaps: ${percent(r.rate)} (` +
-      `${percent(r.interval.low)} to ${percent(r.interval.high)} at 95 % confidence; the model says ` +
-      `${percent(r.model)}). ` +
+    `${r.family} with ${grouped(r.keys)} keys: ${grouped(r.hits)} of ${grouped(r.keys)} absent keys answered ` +
+      `perhaps: ${percent(r.rate)} (${percent(r.interval.low)} to ${percent(r.interval.high)} at 95\u00a0% ` +
+      `confidence; the model says ${percent(r.model)}). ` +
       `${r.lost === 0 ? "No key was lost." : `${grouped(r.lost)} keys were lost.`} On this computer: ` +
       `${r.lookupNs.toFixed(1)} ns per lookup, ${r.buildNs.toFixed(1)} ns per key to build, ${bytesText(r.bytes)}.`,
   );
@@ -359,7 +365,7 @@ export const size = {
     });
     parts.measure = h("button", { type: "button", class: "main", onclick: measure }, "Build one here and measure");
     root.append(
-      h("p", {}, "Set any two; the other two follow. 1e6, 50M, 64Mi and 0.1 % are understood."),
+      h("p", {}, "Set any two; the other two follow. You can write 1e6, 50M, 64Mi or 0.1\u00a0%."),
       h("div", { class: "fields" }, fields),
       parts.message,
       parts.table,
