@@ -1,6 +1,6 @@
 # The storage engines: engine_leveldb and engine_rocksdb, where they are installed. The library and the tool need
-# neither; perhaps-sst and the tests that ask the engines themselves do.
-# Not find_package(leveldb), find_package(RocksDB): both ask for compressors that the packages do not bring along.
+# neither; perhaps-sst and the tests that run the engines themselves do.
+# Not find_package(leveldb), find_package(RocksDB): both require compressors on which the packages do not depend.
 function(perhaps_engine name header library)
   find_path(${name}_INCLUDE_DIR ${header})
   find_library(${name}_LIBRARY ${library})

@@ -14,8 +14,7 @@ else()
 endif()
 
 # Three parts, by how they are optimised in a release. What a key passes through on its way to its bit is hot. No key
-# passes through the small ones, and the others are a fifth larger at -O3 and no faster. Each part has a precompiled
-# header of its own: it is only good for code that is compiled alike.
+# passes through the small ones, and the others are a fifth larger at -O3 and no faster.
 file(GLOB sources_small CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}
   src/any/explain.cc src/any/families.cc src/any/own_filter.cc src/any/sizes.cc src/engine/allocate.cc src/file/*.cc
   src/sizing/*.cc src/c/bytes.cc src/c/describe.cc src/c/handle.cc src/c/options.cc src/c/status.cc
@@ -49,23 +48,46 @@ if(PROJECT_IS_TOP_LEVEL AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   list(APPEND perhaps_options -Wno-array-bounds -Wno-stringop-overflow -Wno-restrict -Wno-stringop-overread)
 endif()
 
+# Not as WebAssembly: the size of its modules was measured without groups.
+set(perhaps_groups ${PERHAPS_UNITY})
+if(PERHAPS_WEB)
+  set(perhaps_groups OFF)
+endif()
 foreach(part IN ITEMS hot warm small)
   set(target perhaps_${part})
   add_library(${target} OBJECT ${sources_${part}})
-  # Each file has small names of its own, whatever an embedding project does with its files.
-  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
+  # File by file but for the groups below, whatever an embedding project does with its files.
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${perhaps_groups} UNITY_BUILD_MODE GROUP)
   target_compile_options(${target} PRIVATE ${perhaps_options})
   # Files may have more than 2 GiB on 32-bit machines as well.
   target_compile_definitions(${target} PRIVATE PERHAPS_SIMD=$<BOOL:${PERHAPS_SIMD}> _FILE_OFFSET_BITS=64)
   target_include_directories(${target} PRIVATE src)
   target_include_directories(${target} SYSTEM PRIVATE ${XXHASH_INCLUDE_DIRS})
   # A third of the time to compile a file goes into these. Only in our own build: `make lint` and an embedding project
-  # see whether each file includes what it uses.
-  if(PROJECT_IS_TOP_LEVEL)
+  # see whether each file includes what it uses. gcc accepts them at any -O but -Os, clang at any but -O0.
+  if(PROJECT_IS_TOP_LEVEL AND part STREQUAL warm)
+    target_precompile_headers(${target} REUSE_FROM perhaps_hot)
+  elseif(PROJECT_IS_TOP_LEVEL)
     target_precompile_headers(${target} PRIVATE <algorithm> <array> <bit> <charconv> <cmath> <cstring> <functional>
       <limits> <memory> <optional> <span> <string> <string_view> <vector> "include/perhaps/format/format.h")
   endif()
 endforeach()
+
+# Files that a program needs together or not at all are compiled together, because most of the time goes into what they
+# all include. The others stay apart: a program takes whole files from libperhaps.a.
+function(perhaps_compiled_together group)
+  set_source_files_properties(${ARGN} PROPERTIES UNITY_GROUP ${group})
+endfunction()
+perhaps_compiled_together(classic_codecs src/format/cassandra.cc src/format/datasketches.cc src/format/dcso.cc
+  src/format/go_bloom.cc src/format/guava.cc src/format/hadoop.cc src/format/lab.cc)
+perhaps_compiled_together(other_codecs src/format/fuse.cc src/format/mini_lsm.cc src/format/mmh3.cc src/format/nori.cc
+  src/format/spark.cc src/format/xor.cc)
+perhaps_compiled_together(any src/any/families.cc src/any/own_filter.cc src/any/sizes.cc)
+perhaps_compiled_together(container src/file/about.cc src/file/container_header.cc src/file/container_write.cc)
+perhaps_compiled_together(writer src/file/link_target.cc src/file/temp_file.cc src/file/writer.cc)
+perhaps_compiled_together(c src/c/bytes.cc src/c/describe.cc src/c/handle.cc src/c/options.cc)
+perhaps_compiled_together(c_keys src/c/change.cc src/c/make.cc src/c/query.cc)
+
 set_source_files_properties(src/c/status.cc PROPERTIES COMPILE_DEFINITIONS PERHAPS_VERSION="${PROJECT_VERSION}")
 if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT PERHAPS_PORTABLE)
   target_compile_options(perhaps_warm PRIVATE -O2
@@ -86,15 +108,18 @@ if(PERHAPS_WEB)
 endif()
 
 # Every family meets every hasher in any_filter.cc: optimised, it takes a fifth of the time to compile the library. Two
-# kernels, all inlined, take ten times as long (under AddressSanitizer fuse.cc 31 and 2.4 s); the others are asked so
-# much that it pays. Not under ThreadSanitizer, whose tests then run longer than was saved.
+# kernels, all inlined, take ten times as long (under AddressSanitizer fuse.cc 31 and 2.4 s). The other kernels run so
+# often in the tests that optimising them pays. Under ThreadSanitizer all are optimised, or its tests would lose more
+# time than compiling saves.
 set(unoptimised "")
 if(PERHAPS_PORTABLE AND NOT PERHAPS_WEB OR PERHAPS_TESTS AND CMAKE_CXX_FLAGS MATCHES "fsanitize=address")
   set(unoptimised src/any/any_filter.cc src/kernel/fuse.cc src/kernel/window.cc)
 endif()
 set_source_files_properties(${unoptimised} PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
 if(PERHAPS_TESTS AND CMAKE_CXX_FLAGS MATCHES "fsanitize")
-  target_compile_definitions(perhaps_hot PRIVATE PERHAPS_FEW_TARGETS)
+  foreach(part IN LISTS perhaps_parts)  # all, for their common precompiled header
+    target_compile_definitions(${part} PRIVATE PERHAPS_FEW_TARGETS)
+  endforeach()
 endif()
 
 set(perhaps_compiled "")
@@ -136,8 +161,10 @@ endforeach()
 
 if(PERHAPS_SIMD)
   pkg_check_modules(HWY REQUIRED libhwy)
-  target_include_directories(perhaps_hot SYSTEM PRIVATE ${HWY_INCLUDE_DIRS})
-  target_compile_options(perhaps_hot PRIVATE ${HWY_CFLAGS_OTHER})
+  foreach(part IN ITEMS hot warm)  # both, for their common precompiled header
+    target_include_directories(perhaps_${part} SYSTEM PRIVATE ${HWY_INCLUDE_DIRS})
+    target_compile_options(perhaps_${part} PRIVATE ${HWY_CFLAGS_OTHER})
+  endforeach()
   foreach(target IN LISTS perhaps_libraries)
     target_link_directories(${target} PRIVATE ${HWY_LIBRARY_DIRS})
     target_link_libraries(${target} PRIVATE ${HWY_LIBRARIES})

@@ -46,7 +46,7 @@
 //
 // **A plain filter is one whose counters have one bit**: counter_bits = 1 makes lanes of 16 bits and lines of 16 bytes,
 // in the same order, with the same positions. One is then the highest count, so every erase is `kept` and sums are ORs.
-// frozen() makes one out of counters: bit = counter > 0, so it answers every question as the counters do, from a
+// frozen() makes one out of counters: bit = counter > 0, so it answers every query as the counters do, from a
 // quarter of the bytes. (Counters cannot be frozen into a LineBloom: its keys set bits in all four quarters of a line,
 // so each key would need four lines of counters.)
 //

@@ -18,7 +18,7 @@
 // whole universe. If one side is empty there is nothing but the answer.
 //
 // Parts. Real sets are not equally dense everywhere: one issuer has revoked half of its certificates, another none. If
-// keys have a field that tells (ExactParts), every part gets the number of columns that its own density asks for. Parts
+// keys have a field that tells (ExactParts), every part gets the number of columns that its own density requires. Parts
 // of equal columns share a filter, and all parts share the map, so a part costs nothing but its entry in a directory,
 // of 9 bytes; those that would not save as much have none and share one number of columns.
 //

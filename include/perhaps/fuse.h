@@ -33,7 +33,7 @@
 // 20 at any size, and then the next seed is tried. Small shards are one segment wide: 1.23 slots per key at 10,000
 // keys, 1.6 at 100, 3 at 10.
 //
-// A shard is sized by its number of keys alone, before a seed is known, so a build that fails cannot ask for more room.
+// A shard is sized by its number of keys alone, before a seed is known, so a build that fails cannot request more room.
 // It does not have to: there are 65,536 seeds, the slots of the keys are practically independent from seed to seed, and
 // at one failure in 20 the 16th is reached once in 10^20 shards. The first 16 seeds leave the first slot to the
 // leading bits of the digest, so that ascending digests walk through the shard from left to right and the builder works

@@ -65,7 +65,7 @@ class Memory {
 
   std::byte* data_ = nullptr;
   std::uint64_t size_ = 0;
-  std::uint64_t mapped_ = 0;  // bytes that are mapped, in whole pages; 0: it is of the heap
+  std::uint64_t mapped_ = 0;  // bytes that are mapped, in whole pages; 0: on the heap
 };
 
 }  // namespace perhaps

@@ -11,6 +11,7 @@
 #include "hash/murmur3.h"
 
 namespace perhaps::format {
+namespace cassandra {
 namespace {
 
 constexpr std::string_view kName = "cassandra";
@@ -169,8 +170,11 @@ Result<Converted> convert(const Source& source, const Opened& from, const Params
   return converted;
 }
 
-}  // namespace
+constexpr Codec kCodec{kName, "Filter.db of Cassandra", kParams, sniff, open, build, convert};
 
-constinit const Codec kCassandra{kName, "Filter.db of Cassandra", kParams, sniff, open, build, convert};
+}  // namespace
+}  // namespace cassandra
+
+constinit const Codec kCassandra = cassandra::kCodec;
 
 }  // namespace perhaps::format

@@ -12,6 +12,7 @@
 #include "hash/xxh64.h"
 
 namespace perhaps::format {
+namespace datasketches {
 namespace {
 
 constexpr std::string_view kName = "datasketches";
@@ -122,8 +123,11 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   return std::move(out).done();
 }
 
-}  // namespace
+constexpr Codec kCodec{kName, "Bloom filter of Apache DataSketches", kParams, sniff, open, build, nullptr};
 
-constinit const Codec kDataSketches{kName, "Bloom filter of Apache DataSketches", kParams, sniff, open, build, nullptr};
+}  // namespace
+}  // namespace datasketches
+
+constinit const Codec kDataSketches = datasketches::kCodec;
 
 }  // namespace perhaps::format

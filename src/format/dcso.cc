@@ -10,6 +10,7 @@
 #include "hash/fnv.h"
 
 namespace perhaps::format {
+namespace dcso {
 namespace {
 
 constexpr std::string_view kName = "dcso";
@@ -93,8 +94,11 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   return std::move(out).done();
 }
 
-}  // namespace
+constexpr Codec kCodec{kName, "file of DCSO's bloom tool", kParams, sniff, open, build, nullptr};
 
-constinit const Codec kDcso{kName, "file of DCSO's bloom tool", kParams, sniff, open, build, nullptr};
+}  // namespace
+}  // namespace dcso
+
+constinit const Codec kDcso = dcso::kCodec;
 
 }  // namespace perhaps::format

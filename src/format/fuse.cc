@@ -14,6 +14,7 @@
 #include "format/registry.h"
 
 namespace perhaps::format {
+namespace fuse {
 namespace {
 
 struct FuseSegments {
@@ -182,8 +183,9 @@ constexpr Codec codec(std::string_view summary) {
 }
 
 }  // namespace
+}  // namespace fuse
 
-constinit const Codec kFuse8 = codec<std::uint8_t>("binary fuse filter of xor_singleheader, 8 bits per slot");
-constinit const Codec kFuse16 = codec<std::uint16_t>("binary fuse filter of xor_singleheader, 16 bits per slot");
+constinit const Codec kFuse8 = fuse::codec<std::uint8_t>("binary fuse filter of xor_singleheader, 8 bits per slot");
+constinit const Codec kFuse16 = fuse::codec<std::uint16_t>("binary fuse filter of xor_singleheader, 16 bits per slot");
 
 }  // namespace perhaps::format

@@ -9,6 +9,7 @@
 #include "hash/murmur3.h"
 
 namespace perhaps::format {
+namespace go_bloom {
 namespace {
 
 constexpr std::string_view kName = "go_bloom";
@@ -86,9 +87,11 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   return std::move(out).done();
 }
 
-}  // namespace
+constexpr Codec kCodec{kName, "bits-and-blooms/bloom of Go", kParams, sniff_classic<head_of>, open, build, nullptr};
 
-constinit const Codec kGoBloom{kName,  "bits-and-blooms/bloom of Go", kParams, sniff_classic<head_of>, open, build,
-                               nullptr};
+}  // namespace
+}  // namespace go_bloom
+
+constinit const Codec kGoBloom = go_bloom::kCodec;
 
 }  // namespace perhaps::format

@@ -12,6 +12,7 @@
 #include "hash/murmur3.h"
 
 namespace perhaps::format {
+namespace guava {
 namespace {
 
 constexpr std::string_view kName = "guava";
@@ -97,9 +98,11 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   return std::move(out).done();
 }
 
-}  // namespace
+constexpr Codec kCodec{kName, "BloomFilter.writeTo of Guava", kParams, sniff_classic<head_of>, open, build, nullptr};
 
-constinit const Codec kGuava{kName,  "BloomFilter.writeTo of Guava", kParams, sniff_classic<head_of>, open, build,
-                             nullptr};
+}  // namespace
+}  // namespace guava
+
+constinit const Codec kGuava = guava::kCodec;
 
 }  // namespace perhaps::format

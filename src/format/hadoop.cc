@@ -12,6 +12,7 @@
 #include "hash/murmur2.h"
 
 namespace perhaps::format {
+namespace hadoop {
 namespace {
 
 constexpr std::string_view kName = "hadoop";
@@ -98,9 +99,12 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   return std::move(out).done();
 }
 
-}  // namespace
+constexpr Codec kCodec{kName,  "BloomFilter.write of Hadoop's util.bloom", kParams, sniff_classic<head_of>, open, build,
+                       nullptr};
 
-constinit const Codec kHadoop{
-    kName, "BloomFilter.write of Hadoop's util.bloom", kParams, sniff_classic<head_of>, open, build, nullptr};
+}  // namespace
+}  // namespace hadoop
+
+constinit const Codec kHadoop = hadoop::kCodec;
 
 }  // namespace perhaps::format

@@ -7,6 +7,7 @@
 #include "hash/fnv.h"
 
 namespace perhaps::format {
+namespace lab {
 namespace {
 
 constexpr std::string_view kName = "lab";
@@ -54,10 +55,13 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   return std::move(out).done();
 }
 
-}  // namespace
-
-constinit const Codec kLab{
+constexpr Codec kCodec{
     kName,  "k, m and bits, as a public database lab writes them", kParams, sniff_classic<parts_of>, open, build,
     nullptr};
+
+}  // namespace
+}  // namespace lab
+
+constinit const Codec kLab = lab::kCodec;
 
 }  // namespace perhaps::format

@@ -9,6 +9,7 @@
 #include "hash/farmhash.h"
 
 namespace perhaps::format {
+namespace mini_lsm {
 namespace {
 
 constexpr std::string_view kName = "mini_lsm";
@@ -103,9 +104,13 @@ Result<Opened> open_table(const Source& source, const Params&) {
   return open_part(source, kTable, kMiniLsm, *offset, source.bytes.size() - 4 - *offset);
 }
 
-}  // namespace
+constexpr Codec kCodec{kName, "Bloom filter of mini-lsm", kParams, sniff, open, build, nullptr};
+constexpr Codec kTableCodec{kTable, "sstable of mini-lsm", {}, sniff_table, open_table, nullptr, nullptr};
 
-constinit const Codec kMiniLsm{kName, "Bloom filter of mini-lsm", kParams, sniff, open, build, nullptr};
-constinit const Codec kMiniLsmTable{kTable, "sstable of mini-lsm", {}, sniff_table, open_table, nullptr, nullptr};
+}  // namespace
+}  // namespace mini_lsm
+
+constinit const Codec kMiniLsm = mini_lsm::kCodec;
+constinit const Codec kMiniLsmTable = mini_lsm::kTableCodec;
 
 }  // namespace perhaps::format

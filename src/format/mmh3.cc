@@ -7,6 +7,7 @@
 #include "hash/murmur3.h"
 
 namespace perhaps::format {
+namespace mmh3 {
 namespace {
 
 constexpr std::string_view kName = "mmh3";
@@ -65,9 +66,12 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   return std::move(out).done();
 }
 
-}  // namespace
+constexpr Codec kCodec{kName,  "what Python tutorials write with mmh3", kParams, sniff_classic<parts_of>, open, build,
+                       nullptr};
 
-constinit const Codec kMmh3{
-    kName, "what Python tutorials write with mmh3", kParams, sniff_classic<parts_of>, open, build, nullptr};
+}  // namespace
+}  // namespace mmh3
+
+constinit const Codec kMmh3 = mmh3::kCodec;
 
 }  // namespace perhaps::format

@@ -13,6 +13,7 @@
 #include "hash/xxh64.h"
 
 namespace perhaps::format {
+namespace nori {
 namespace {
 
 constexpr std::string_view kName = "nori";
@@ -104,9 +105,13 @@ Result<Opened> open_table(const Source& source, const Params&) {
   return open_part(source, kTable, kNori, footer.offset, footer.size);
 }
 
-}  // namespace
+constexpr Codec kCodec{kName, "Bloom filter of nori-sstable", kParams, sniff, open, build, nullptr};
+constexpr Codec kTableCodec{kTable, "table of nori-sstable", {}, sniff_table, open_table, nullptr, nullptr};
 
-constinit const Codec kNori{kName, "Bloom filter of nori-sstable", kParams, sniff, open, build, nullptr};
-constinit const Codec kNoriTable{kTable, "table of nori-sstable", {}, sniff_table, open_table, nullptr, nullptr};
+}  // namespace
+}  // namespace nori
+
+constinit const Codec kNori = nori::kCodec;
+constinit const Codec kNoriTable = nori::kTableCodec;
 
 }  // namespace perhaps::format

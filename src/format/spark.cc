@@ -10,6 +10,7 @@
 #include "hash/murmur3.h"
 
 namespace perhaps::format {
+namespace spark {
 namespace {
 
 constexpr std::string_view kName = "spark";
@@ -123,9 +124,11 @@ Result<Buffer> build(std::span<const Bytes> keys, const Params& params) {
   return std::move(out).done();
 }
 
-}  // namespace
+constexpr Codec kCodec{kName, "BloomFilter of Spark's sketches", kParams, sniff_classic<head_of>, open, build, nullptr};
 
-constinit const Codec kSpark{kName,  "BloomFilter of Spark's sketches", kParams, sniff_classic<head_of>, open, build,
-                             nullptr};
+}  // namespace
+}  // namespace spark
+
+constinit const Codec kSpark = spark::kCodec;
 
 }  // namespace perhaps::format

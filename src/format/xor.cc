@@ -7,6 +7,7 @@
 #include "format/registry.h"
 
 namespace perhaps::format {
+namespace xor_filter {
 namespace {
 
 struct XorGeometry {
@@ -103,8 +104,9 @@ constexpr Codec codec(std::string_view summary) {
 }
 
 }  // namespace
+}  // namespace xor_filter
 
-constinit const Codec kXor8 = codec<std::uint8_t>("xor filter of xor_singleheader, 8 bits per slot");
-constinit const Codec kXor16 = codec<std::uint16_t>("xor filter of xor_singleheader, 16 bits per slot");
+constinit const Codec kXor8 = xor_filter::codec<std::uint8_t>("xor filter of xor_singleheader, 8 bits per slot");
+constinit const Codec kXor16 = xor_filter::codec<std::uint16_t>("xor filter of xor_singleheader, 16 bits per slot");
 
 }  // namespace perhaps::format

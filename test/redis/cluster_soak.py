@@ -93,7 +93,7 @@ class Chaos:
         return {i: n for i, n in self.table().items() if "master" in n[1] and "fail" not in n[1] and n[3]}
 
     def healthy(self):
-        """Every node sees three masters with their slots and three replicas, and each replica has what its master has."""
+        """Every node sees three masters with slots and three replicas, and each replica has what its master has."""
         try:
             for port in self.servers:
                 if b"cluster_state:ok" not in self.ask(port, "CLUSTER", "INFO"):
