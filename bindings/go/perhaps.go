@@ -1,7 +1,7 @@
 // Package perhaps answers whether a key could be in a set: no, which is certain, or perhaps.
 //
-// A key is a sequence of bytes. Numbers are other keys than their text or bytes: the methods whose names contain Integer
-// take them.
+// A key is a sequence of bytes. Numbers are other keys than their text or bytes: the methods whose names contain
+// Integer take them.
 //
 // The same filters, hash and files as the C++ library has, which does all the work through its C API (perhaps.h). cgo
 // finds it by pkg-config, or with CGO_CFLAGS and CGO_LDFLAGS and the tag perhaps_env.

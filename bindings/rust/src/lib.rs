@@ -287,8 +287,8 @@ impl Reading {
         })
     }
 
-    /// Maps a file. The filter is read-only; `try_clone` makes one that can be changed. While it is open, the file may be
-    /// replaced by renaming another one over it; a program that truncates it kills this one (SIGBUS).
+    /// Maps a file. The filter is read-only; `try_clone` makes one that can be changed. While it is open, the file may
+    /// be replaced by renaming another one over it; a program that truncates it kills this one (SIGBUS).
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Filter> {
         let path = c_string(path.as_ref().as_os_str().as_bytes())?;
         // SAFETY: `with` keeps the options, and the path ends in a NUL.
@@ -379,8 +379,8 @@ impl fmt::Debug for Filter {
     }
 }
 
-// SAFETY of the calls below: `self.filter` is a handle that was made and not freed. Keys, numbers and paths are borrowed
-// for the call, which keeps none of them. Queries and sizes that are written have the room that is passed with them.
+// SAFETY of the calls below: `self.filter` is a handle that was made and not freed. Keys, numbers and paths are
+// borrowed for the call, which keeps none of them. What is written has the room that is passed with it.
 impl Filter {
     fn made(make: impl FnOnce(*mut *mut sys::perhaps_filter) -> sys::perhaps_status) -> Result<Filter> {
         let mut filter = ptr::null_mut();
