@@ -42,8 +42,8 @@ typedef enum perhaps_status {
   PERHAPS_TRUNCATED = 1,      // fewer bytes than the header promises
   PERHAPS_BAD_MAGIC = 2,      // not a file of this kind
   PERHAPS_BAD_VERSION = 3,    // newer than this library
-  PERHAPS_BAD_CHECKSUM = 4,   // damaged
-  PERHAPS_BAD_PARAMETER = 5,  // a number outside its range, an unknown name, or a header that contradicts itself
+  PERHAPS_BAD_CHECKSUM = 4,   // damaged: another checksum, or a header that contradicts itself
+  PERHAPS_BAD_PARAMETER = 5,  // a number outside its range, or an unknown name
   PERHAPS_BAD_KEY = 6,        // a keyed filter without its secret, or with another one
   PERHAPS_MISMATCH = 7,       // two filters that cannot be combined
   PERHAPS_FULL = 8,           // no room for another key
@@ -161,7 +161,8 @@ PERHAPS_API perhaps_status perhaps_build(const perhaps_options* options, const p
 PERHAPS_API perhaps_status perhaps_build_integers(const perhaps_options* options, const uint64_t* integers,
                                                   size_t count, perhaps_filter** filter);
 
-// Maps a file: ours, or another system's. The filter is read-only. `options` may be null.
+// Maps a file: ours, or another system's. The filter is read-only. `options` may be null. While it is open, replace the
+// file only by renaming another one over it, as perhaps_save does: whoever truncates it kills its readers (SIGBUS).
 PERHAPS_API perhaps_status perhaps_open(const char* path, const perhaps_open_options* options, perhaps_filter** filter);
 
 // The same from the bytes of a file: copied, or with PERHAPS_BORROW where they are. A copy of a family that inserts can

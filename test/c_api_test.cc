@@ -466,6 +466,9 @@ TEST_F(CApi, StructsMayGrow) {
   made = nullptr;
   expect_refused(perhaps_new(&newer.known, &made), PERHAPS_UNSUPPORTED, "perhaps_options");
   EXPECT_EQ(made, nullptr);
+  newer.added = 0;
+  newer.known.reserved = 1;
+  expect_refused(perhaps_new(&newer.known, &made), PERHAPS_UNSUPPORTED, "reserved");
   newer.known.size = 0;
   expect_refused(perhaps_new(&newer.known, &made), PERHAPS_BAD_PARAMETER, "size");
 
@@ -519,6 +522,23 @@ TEST_F(CApi, WrongRequestsAndWrongBytes) {
   EXPECT_EQ(made, nullptr);
   reading.flags = 1u << 31;
   expect_refused(perhaps_from_bytes(bytes.data(), bytes.size(), &reading, &made), PERHAPS_UNSUPPORTED, "flags");
+
+  // What is wrong in the bytes is damage; what is wrong in the request is the caller's.
+  reading.flags = 0;
+  reading.secret = nullptr;
+  reading.format = "guava";
+  const std::string_view contradictory("\x7f\1\0\0\0\1\0\0\0\0\0\0\0\0", 14);
+  expect_refused(perhaps_from_bytes(contradictory.data(), contradictory.size(), &reading, &made), PERHAPS_BAD_CHECKSUM,
+                 "strategy");
+  reading.parameters = "nothing=1";
+  expect_refused(perhaps_from_bytes(contradictory.data(), contradictory.size(), &reading, &made), PERHAPS_BAD_PARAMETER,
+                 "nothing");
+  reading.format = "nothing";
+  expect_refused(perhaps_from_bytes(bytes.data(), bytes.size(), &reading, &made), PERHAPS_BAD_PARAMETER, "'nothing'");
+  reading.format = nullptr;
+  reading.parameters = nullptr;
+  reading.reserved = 1;
+  expect_refused(perhaps_from_bytes(bytes.data(), bytes.size(), &reading, &made), PERHAPS_UNSUPPORTED, "reserved");
 
   const perhaps::Shard shard{.index = 0, .bytes = perhaps::bytes_of(bytes)};
   ASSERT_TRUE(perhaps::write_shards(path("shards"), 2, std::span(&shard, 1)));

@@ -1,10 +1,7 @@
 // Package perhaps answers whether a key could be in a set: no, which is certain, or perhaps.
 //
-//	seen, err := perhaps.New(perhaps.Options{Keys: 1000000, FPR: 0.01})
-//	if err != nil { ... }
-//	defer seen.Close()
-//	err = seen.Insert([]byte("hello"))
-//	if !seen.MayContain([]byte("world")) { ... }  // certainly absent
+// A key is a sequence of bytes. Numbers are other keys than their text or bytes: the methods whose names contain
+// Integer take them.
 //
 // The same filters, hash and files as the C++ library has, which does all the work through its C API (perhaps.h). cgo
 // finds it by pkg-config, or with CGO_CFLAGS and CGO_LDFLAGS and the tag perhaps_env.
@@ -56,7 +53,6 @@ static perhaps_status go_insert(perhaps_filter* filter, const char* bytes, const
 }
 static perhaps_status go_erase(perhaps_filter* filter, const char* bytes, size_t size, perhaps_erased* erased) {
   const perhaps_key key = {bytes, size};
-  erased->size = sizeof *erased;
   return perhaps_erase(filter, &key, 1, erased);
 }
 static perhaps_status go_build(const perhaps_options* options, const char* bytes, const size_t* ends, size_t count,
@@ -78,17 +74,18 @@ import (
 	"unsafe"
 )
 
-// What kind of failure it was: errors.Is(err, perhaps.ErrFull).
+// What kind of failure it was. The text of an error names the thing and the fact; errors.Is(err, perhaps.ErrFull) asks
+// for its kind.
 var (
-	ErrDamaged      = errors.New("damaged")       // truncated, damaged, foreign or newer bytes
-	ErrBadParameter = errors.New("bad parameter") // a number out of range, or an unknown name
-	ErrBadKey       = errors.New("bad key")       // a keyed filter without its secret, or with another one
-	ErrMismatch     = errors.New("mismatch")      // two filters that cannot be combined
-	ErrFull         = errors.New("full")          // no room for another key
-	ErrUnsupported  = errors.New("unsupported")   // not something that this filter can do
-	ErrIO           = errors.New("io")            // the operating system reported an error
-	ErrNoMemory     = errors.New("no memory")
-	ErrInternal     = errors.New("internal") // a defect of the library
+	ErrDamaged      = errors.New("perhaps: damaged")       // truncated, damaged, foreign or newer bytes
+	ErrBadParameter = errors.New("perhaps: bad parameter") // a number out of range, or an unknown name
+	ErrBadKey       = errors.New("perhaps: bad key")       // a keyed filter without its secret, or with another one
+	ErrMismatch     = errors.New("perhaps: mismatch")      // two filters that cannot be combined
+	ErrFull         = errors.New("perhaps: full")          // no room for another key
+	ErrUnsupported  = errors.New("perhaps: unsupported")   // not something that this filter can do
+	ErrIO           = errors.New("perhaps: io")            // the operating system reported an error
+	ErrNoMemory     = errors.New("perhaps: no memory")
+	ErrInternal     = errors.New("perhaps: internal") // a defect of the library
 )
 
 type failure struct {
@@ -96,7 +93,7 @@ type failure struct {
 	text string
 }
 
-func (f *failure) Error() string { return f.text }
+func (f *failure) Error() string { return "perhaps: " + f.text }
 func (f *failure) Unwrap() error { return f.kind }
 
 // Calls the library in one thread, so that the message is that of the call.
@@ -148,7 +145,7 @@ type Reading struct {
 	Secret     []byte // of a keyed filter
 	Format     string // of another system
 	Parameters string // "name=value name=value", for formats whose bytes do not tell
-	FileName   string // Read: some formats are recognised by it only
+	FileName   string // FromBytes: some formats are recognised by it only
 }
 
 // Description is what a filter is, and its state.
@@ -168,7 +165,8 @@ type Description struct {
 	ReadOnly      bool    // opened or static; Copy may make one that can be changed
 }
 
-// Filter is a filter of any family, or a file of another system.
+// Filter is a filter of any family, or a file of another system. New, Build, Open, FromBytes and Copy make one. Its
+// memory is not Go's: Close gives it back, or at some time the garbage collector.
 type Filter struct {
 	filter *C.perhaps_filter
 }
@@ -323,7 +321,8 @@ func (r Reading) inC(a *arena) *C.perhaps_open_options {
 	return to
 }
 
-// Open maps a file. The filter is read-only; Copy makes one that can be changed.
+// Open maps a file. The filter is read-only; Copy makes one that can be changed. While it is open, the file may be
+// replaced by renaming another one over it; a program that truncates it kills this one (SIGBUS).
 func (r Reading) Open(path string) (*Filter, error) {
 	var a arena
 	defer a.free()
@@ -334,8 +333,8 @@ func (r Reading) Open(path string) (*Filter, error) {
 	return made(func(to **C.perhaps_filter) C.perhaps_status { return C.perhaps_open(name, in, to) })
 }
 
-// Read copies the bytes of a file.
-func (r Reading) Read(bytes []byte) (*Filter, error) {
+// FromBytes copies the bytes of a file.
+func (r Reading) FromBytes(bytes []byte) (*Filter, error) {
 	var a arena
 	defer a.free()
 	in := r.inC(&a)
@@ -355,7 +354,7 @@ func (r Reading) Read(bytes []byte) (*Filter, error) {
 func Open(path string) (*Filter, error) { return Reading{}.Open(path) }
 
 // FromBytes copies the bytes of such a file.
-func FromBytes(bytes []byte) (*Filter, error) { return Reading{}.Read(bytes) }
+func FromBytes(bytes []byte) (*Filter, error) { return Reading{}.FromBytes(bytes) }
 
 // Copy makes a copy in memory, which can be changed if the family can.
 func (f *Filter) Copy() (*Filter, error) {
@@ -431,9 +430,25 @@ func (f *Filter) InsertIntegers(integers ...uint64) error {
 func (f *Filter) Erase(key []byte) (bool, error) {
 	defer runtime.KeepAlive(f)
 	bytes, _, _, _ := packed([][]byte{key})
-	var erased C.perhaps_erased
-	err := check(func() C.perhaps_status { return C.go_erase(f.open(), bytes, C.size_t(len(key)), &erased) })
-	return erased.absent == 0, err
+	return erased(func(to *C.perhaps_erased) C.perhaps_status {
+		return C.go_erase(f.open(), bytes, C.size_t(len(key)), to)
+	})
+}
+
+// EraseInteger erases a number that was inserted, and reports whether it was there.
+func (f *Filter) EraseInteger(integer uint64) (bool, error) {
+	defer runtime.KeepAlive(f)
+	return erased(func(to *C.perhaps_erased) C.perhaps_status {
+		return C.perhaps_erase_integers(f.open(), numbers([]uint64{integer}), 1, to)
+	})
+}
+
+func erased(call func(*C.perhaps_erased) C.perhaps_status) (bool, error) {
+	counts := C.perhaps_erased{size: C.sizeof_perhaps_erased}
+	if err := check(func() C.perhaps_status { return call(&counts) }); err != nil {
+		return false, err
+	}
+	return counts.absent == 0, nil
 }
 
 // Merge makes it the filter of both key sets.

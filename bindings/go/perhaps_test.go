@@ -105,6 +105,16 @@ func TestChangesAndRefusals(t *testing.T) {
 	if !must(t, there, err) {
 		t.Fatal("not erased")
 	}
+	for number, was := range map[uint64]bool{1: true, 1<<64 - 1: true, 3: false} {
+		there, err := seen.EraseInteger(number)
+		if must(t, there, err) != was {
+			t.Fatal(number, there)
+		}
+	}
+	answers, err = seen.MayContainIntegers([]uint64{1, 2})
+	if must(t, answers, err); answers[0] || !answers[1] {
+		t.Fatal(answers)
+	}
 	many := make([]uint64, 100000)
 	for i := range many {
 		many[i] = uint64(i) * 7
@@ -130,8 +140,8 @@ func TestChangesAndRefusals(t *testing.T) {
 	if err := a.Merge(larger); !errors.Is(err, ErrMismatch) || !strings.Contains(err.Error(), "line") {
 		t.Fatal(err)
 	}
-	if _, err := a.Erase([]byte("a")); !errors.Is(err, ErrUnsupported) {
-		t.Fatal(err)
+	if there, err := a.Erase([]byte("a")); !errors.Is(err, ErrUnsupported) || there {
+		t.Fatal(there, err)
 	}
 	for _, wrong := range []Options{{Family: "none"}, {FPR: 2}, {Secret: []byte("short")}} {
 		if _, err := New(wrong); !errors.Is(err, ErrBadParameter) {
@@ -152,10 +162,10 @@ func TestChangesAndRefusals(t *testing.T) {
 	if _, err := FromBytes(data); !errors.Is(err, ErrBadKey) {
 		t.Fatal(err)
 	}
-	if _, err := (Reading{Secret: secret}).Read(data); err != nil {
+	if _, err := (Reading{Secret: secret}).FromBytes(data); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (Reading{Secret: secret}).Read(data[:len(data)-1]); !errors.Is(err, ErrDamaged) {
+	if _, err := (Reading{Secret: secret}).FromBytes(data[:len(data)-1]); !errors.Is(err, ErrDamaged) {
 		t.Fatal(err)
 	}
 	_, ofOpen := Open("seen\x00cut")
@@ -175,9 +185,16 @@ func TestOtherSystems(t *testing.T) {
 		t.Fatal("lost a key")
 	}
 	data, err := guava.Bytes()
-	read, err := (Reading{Format: "guava"}).Read(must(t, data, err))
+	read, err := (Reading{Format: "guava"}).FromBytes(must(t, data, err))
 	if !must(t, read, err).MayContain(keys[0]) {
 		t.Fatal("lost a key")
+	}
+	data[0] = 99 // a strategy that there is not
+	if _, err := (Reading{Format: "guava"}).FromBytes(data); !errors.Is(err, ErrDamaged) {
+		t.Fatal(err)
+	}
+	if _, err := (Reading{Format: "none"}).FromBytes(data); !errors.Is(err, ErrBadParameter) {
+		t.Fatal(err)
 	}
 	if answers, err := guava.MayContainIntegers([]uint64{1}); !errors.Is(err, ErrUnsupported) || answers != nil {
 		t.Fatal(answers, err) // an answer would be a no

@@ -128,7 +128,7 @@ class Filter(_native.Filter):
         """A copy in memory, which can be changed if the family can."""
         other = type(self).__new__(type(self))
         other._copy_from(self)
-        other._parameters, other._keyed = self._parameters, self._keyed
+        other.__dict__.update(self.__dict__)
         return other
 
     def save(self, path: Path) -> None:
@@ -166,13 +166,18 @@ class Filter(_native.Filter):
     def __copy__(self) -> Filter:
         return self.copy()
 
-    def __deepcopy__(self, memo: object) -> Filter:
-        return self.copy()
+    def __deepcopy__(self, memo: dict[int, Any]) -> Filter:
+        from copy import deepcopy
+
+        other = self.copy()
+        memo[id(self)] = other  # its attributes may refer to it
+        other.__dict__ = deepcopy(self.__dict__, memo)
+        return other
 
     def __reduce__(self) -> Any:
         if self._keyed:
             raise Error("the key of a keyed filter is not pickled: pass bytes(filter), and the key apart")
-        return _unpickle, (type(self), bytes(self), self.format, self._parameters)
+        return _unpickle, (type(self), bytes(self), self.format, self._parameters), self.__dict__
 
     def __repr__(self) -> str:
         d = self._describe()

@@ -382,7 +382,7 @@ bool for_each_hashed_run(PyObject* column, const Objects& objects, const std::fu
     const bool used = use(run);
     run.clear();
     bytes = 0;
-    return used;
+    return used && PyErr_CheckSignals() == 0;
   });
   return done && (run.size() == 0 || use(run));
 }
@@ -392,7 +392,7 @@ bool for_each_collected_run(PyObject* column, const Objects& objects, const std:
   const auto flush = [&] {
     const bool used = use(run);
     run.clear();
-    return used;
+    return used && PyErr_CheckSignals() == 0;
   };
   const bool done = for_each_block(column, [&](Block& block) {
     // Whatever is flushed lets other threads run.

@@ -102,7 +102,8 @@ struct Objects {
   const AnyHasher* hasher = nullptr;  // if set, they come as digests: no reference is taken, nothing is copied
 };
 
-// Hands the keys of a column to `use`, a run at a time; false: an exception is set.
+// Hands the keys of a column to `use`, a run at a time; false: an exception is set. A signal ends an iterator that does
+// not end by itself: its handler runs between two runs.
 bool for_each_run(PyObject* column, const Objects& objects, const std::function<bool(const Run&)>& use);
 
 }  // namespace perhaps::python

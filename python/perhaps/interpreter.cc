@@ -4,7 +4,7 @@ namespace perhaps::python {
 
 Errors errors;
 
-PyObject* raise(perhaps_status status, const char* text, Of of) {
+PyObject* raise(perhaps_status status) {
   PyObject* type = errors.error;
   switch (status) {
     case PERHAPS_TRUNCATED:
@@ -14,7 +14,7 @@ PyObject* raise(perhaps_status status, const char* text, Of of) {
       type = errors.damaged;
       break;
     case PERHAPS_BAD_PARAMETER:
-      type = of == Of::bytes ? errors.damaged : errors.bad_request;
+      type = errors.bad_request;
       break;
     case PERHAPS_BAD_KEY:
       type = errors.wrong_key;
@@ -36,7 +36,7 @@ PyObject* raise(perhaps_status status, const char* text, Of of) {
     default:
       break;
   }
-  PyErr_SetString(type, text);
+  PyErr_SetString(type, perhaps_last_error());
   return nullptr;
 }
 

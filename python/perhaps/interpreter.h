@@ -59,11 +59,8 @@ struct Errors {
 };
 extern Errors errors;  // made when the module is, and kept
 
-// What an unusable number is: of a file, damage; of a request, the caller's.
-enum class Of : std::uint8_t { request, bytes };
-
-// Sets the exception that fits the status. Returns nullptr, as functions do that raise.
-PyObject* raise(perhaps_status status, const char* text, Of of);
+// Sets the exception that fits the last failure in this thread. Returns nullptr, as functions do that raise.
+PyObject* raise(perhaps_status status);
 
 // Runs what allocates. Nothing is thrown into the interpreter.
 template <class Work>

@@ -49,6 +49,12 @@ Result<void> open_own(perhaps_filter& handle, Bytes bytes, const Reading& readin
   return {};
 }
 
+// What is out of range was written in the bytes: the caller's own words were read before.
+Result<void> of_bytes(Result<void> done) {
+  if (done || done.error().code != Errc::bad_parameter) return done;
+  return Error{Errc::bad_checksum, done.error().detail};
+}
+
 Result<void> open_any(perhaps_filter& handle, Bytes bytes, const perhaps_open_options& options, const std::string& name,
                       std::string file_name, bool copy) {
   if ((options.flags & ~unsigned{PERHAPS_BORROW | PERHAPS_NO_VERIFY}) != 0)
@@ -57,7 +63,7 @@ Result<void> open_any(perhaps_filter& handle, Bytes bytes, const perhaps_open_op
     if (options.parameters != nullptr) return refused(name + ": our own file has no parameters");
     Reading reading{.copy = copy, .verify = (options.flags & PERHAPS_NO_VERIFY) == 0, .secret = {}, .name = name};
     if (options.secret != nullptr) reading.secret = keyed(options.secret);
-    return open_own(handle, bytes, reading);
+    return of_bytes(open_own(handle, bytes, reading));
   }
   if (options.format == nullptr && is_shards(bytes)) return refused(name + ": a file of shards: open them one by one");
   handle.file_name = std::move(file_name);
@@ -70,7 +76,7 @@ Result<void> open_any(perhaps_filter& handle, Bytes bytes, const perhaps_open_op
   auto params = params_of(*handle.codec, options.parameters);
   if (!params) return std::move(params).error();
   handle.params = *std::move(params);
-  return open_foreign(handle, bytes, copy);
+  return of_bytes(open_foreign(handle, bytes, copy));
 }
 
 // REQUIRES: it has an owner

@@ -20,6 +20,9 @@ Result<Struct> read(const Struct* from, const char* name) {
   for (std::size_t i = sizeof known; i < given; ++i) {
     if (bytes[i] != 0) return refused(std::string(name) + ": has a field that this version of the library lacks");
   }
+  if constexpr (requires { known.reserved; }) {
+    if (known.reserved != 0) return refused(std::string(name) + ": reserved is not zero");
+  }
   return known;
 }
 template <class Struct>

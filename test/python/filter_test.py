@@ -8,9 +8,12 @@ import array
 import copy
 import ctypes
 import gc
+import inspect
+import itertools
 import os
 import pickle
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,6 +33,10 @@ FAMILIES = [row for row in perhaps._native.families() if row[0] != "window"]
 EVERY = [row[0] for row in FAMILIES]
 INSERTS = [row[0] for row in FAMILIES if row[2]]
 ERASES = [row[0] for row in FAMILIES if row[3]]
+
+
+class Mine(perhaps.Filter):
+    pass
 
 
 class Keys(unittest.TestCase):
@@ -381,13 +388,15 @@ class Sets(unittest.TestCase):
                 perhaps.Filter(keys=wrong)
         with self.assertRaisesRegex(perhaps.BadRequest, "threads: 4294967296 is not a number from 0 to 4294967295"):
             perhaps.build(["a"], threads=2**32)
+        with self.assertRaisesRegex(perhaps.BadRequest, f"seed: {2**64} is not a number"):
+            perhaps.Filter(seed=2**64)
         with self.assertRaises(TypeError):
             perhaps.Filter(keys=1.5)
         with self.assertRaisesRegex(TypeError, "a mapping"):
             perhaps.build(["a"], format="guava", parameters="fpp=0.01")
         with self.assertRaises(MemoryError):
             perhaps.Filter(keys=2**50)
-        with self.assertRaisesRegex(ValueError, "16 bytes"):
+        with self.assertRaisesRegex(perhaps.BadRequest, "16 bytes"):
             perhaps.Filter(key=b"short")
         with self.assertRaisesRegex(ValueError, "16 bytes"):
             perhaps.Filter.from_bytes(bytes(perhaps.Filter(keys=9)), key="x" * 16)
@@ -446,16 +455,38 @@ class Sets(unittest.TestCase):
         with self.assertRaisesRegex(KeyError, "mine"):
             perhaps.build(fails())
 
-    def test_a_class_of_ones_own(self):
-        class Mine(perhaps.Filter):
-            pass
+    def test_an_interrupt_ends_an_iterator(self):
+        signals = getattr(ctypes.CDLL(None), "raise")  # runs no code of Python's, as the iterators below
+        for filter in [perhaps.Filter(keys=9), perhaps.build([], format="guava")]:
+            for use in [filter.contains] if filter.read_only else [filter.contains, filter.update]:
+                rest = itertools.repeat("a", 1_000_000)
+                keys = itertools.chain(map(bytes, map(signals, [signal.SIGINT])), rest)
+                with self.assertRaises(KeyboardInterrupt):
+                    use(keys)
+                self.assertGreater(rest.__length_hint__(), 900_000)
 
+    def test_a_class_of_ones_own(self):
         mine = Mine(keys=10)
         mine.add(1)
         self.assertIsInstance(mine.copy(), Mine)
-        mine.self = mine  # a circle
-        del mine
+        mine.self, mine.names = mine, ["a"]  # a circle
+        for other in [pickle.loads(pickle.dumps(mine)), copy.deepcopy(mine)]:
+            self.assertIs(other.self, other)
+            self.assertEqual(other.names, ["a"])
+            self.assertIsNot(other.names, mine.names)
+            self.assertIn(1, other)
+        self.assertIs(copy.copy(mine).names, mine.names)
+        self.assertIs(mine.copy().names, mine.names)
+        del mine, other
         gc.collect()
+
+
+    def test_signatures(self):
+        for name in ["add", "discard", "update", "contains", "copy", "save"]:
+            method = getattr(perhaps.Filter, name)
+            self.assertEqual(str(inspect.signature(method))[:5], "(self", name)
+            self.assertTrue(method.__doc__.strip(), name)
+            self.assertNotIn("--", method.__doc__)
 
 
 class Files(unittest.TestCase):
@@ -497,8 +528,17 @@ class Files(unittest.TestCase):
             42 in guava
         with self.assertRaisesRegex(perhaps.Unsupported, "integers"):
             guava.contains([1])
-        with self.assertRaisesRegex(perhaps.BadRequest, "not a format"):
-            perhaps.build(WORDS, format="none")
+        # What the caller asked for is a bad request; what is wrong in the bytes is damage.
+        damaged = b"\x7f" + bytes(guava)[1:]
+        with self.assertRaisesRegex(perhaps.DamagedFile, "strategy"):
+            perhaps.Filter.from_bytes(damaged, format="guava")
+        with self.assertRaisesRegex(perhaps.BadRequest, "nothing"):
+            perhaps.Filter.from_bytes(bytes(guava), format="guava", parameters={"nothing": 1})
+        for use in [lambda: perhaps.build(WORDS, format="none"),
+                    lambda: perhaps.open(self.folder / "seen", format="none"),
+                    lambda: perhaps.Filter.from_bytes(bytes(guava), format="none")]:
+            with self.assertRaisesRegex(perhaps.BadRequest, "not a format"):
+                use()
 
     @unittest.skipIf(TOOL is None, "run with the tool")
     def test_the_command_line_and_python_agree(self):

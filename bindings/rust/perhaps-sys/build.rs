@@ -1,9 +1,11 @@
-//! Finds libperhaps: in PERHAPS_LIB_DIR, or by pkg-config.
+//! Finds libperhaps: in `PERHAPS_LIB_DIR`, or by pkg-config.
 use std::env;
 use std::process::Command;
 
 fn main() {
-    println!("cargo:rerun-if-env-changed=PERHAPS_LIB_DIR");
+    for name in ["PERHAPS_LIB_DIR", "PKG_CONFIG_PATH"] {
+        println!("cargo:rerun-if-env-changed={name}");
+    }
     if let Ok(folder) = env::var("PERHAPS_LIB_DIR") {
         println!("cargo:rustc-link-search=native={folder}");
         println!("cargo:rustc-link-lib=dylib=perhaps");

@@ -1,19 +1,9 @@
-//! Could this key be in that set? A filter answers *no*, which is certain, or *perhaps*.
-//!
-//! ```
-//! let mut seen = perhaps::Options::new().keys(1_000_000).fpr(0.01).create()?;
-//! seen.insert("hello")?;
-//! assert!(seen.may_contain("hello"));
-//! assert!(!seen.may_contain("world"));
-//! # Ok::<(), perhaps::Error>(())
-//! ```
-//!
-//! The same filters, hash and files as the C++ library has, which does all the work (`perhaps.h`).
+#![doc = include_str!("../README.md")]
 #![warn(missing_docs)]
 use perhaps_sys as sys;
 use std::ffi::{CStr, CString};
 use std::fmt;
-use std::os::raw::{c_char, c_void};
+use std::os::raw::c_char;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
@@ -21,7 +11,7 @@ use std::ptr;
 /// What kind of failure it was. Others may be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum ErrorKind {
     /// Truncated, damaged, foreign or newer bytes.
     Damaged,
     /// A number outside its range, or an unknown name.
@@ -45,13 +35,13 @@ pub enum Kind {
 /// What failed, in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    kind: Kind,
+    kind: ErrorKind,
     text: String,
 }
 
 impl Error {
     /// What kind of failure it was.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 }
@@ -70,33 +60,34 @@ pub type Result<T> = std::result::Result<T, Error>;
 fn check(status: sys::perhaps_status) -> Result<()> {
     let kind = match status {
         sys::PERHAPS_OK => return Ok(()),
-        sys::PERHAPS_TRUNCATED
-        | sys::PERHAPS_BAD_MAGIC
-        | sys::PERHAPS_BAD_VERSION
-        | sys::PERHAPS_BAD_CHECKSUM => Kind::Damaged,
-        sys::PERHAPS_BAD_PARAMETER => Kind::BadParameter,
-        sys::PERHAPS_BAD_KEY => Kind::BadKey,
-        sys::PERHAPS_MISMATCH => Kind::Mismatch,
-        sys::PERHAPS_FULL => Kind::Full,
-        sys::PERHAPS_UNSUPPORTED => Kind::Unsupported,
-        sys::PERHAPS_IO => Kind::Io,
-        sys::PERHAPS_NO_MEMORY => Kind::NoMemory,
-        _ => Kind::Internal,
+        sys::PERHAPS_TRUNCATED | sys::PERHAPS_BAD_MAGIC | sys::PERHAPS_BAD_VERSION | sys::PERHAPS_BAD_CHECKSUM => {
+            ErrorKind::Damaged
+        }
+        sys::PERHAPS_BAD_PARAMETER => ErrorKind::BadParameter,
+        sys::PERHAPS_BAD_KEY => ErrorKind::BadKey,
+        sys::PERHAPS_MISMATCH => ErrorKind::Mismatch,
+        sys::PERHAPS_FULL => ErrorKind::Full,
+        sys::PERHAPS_UNSUPPORTED => ErrorKind::Unsupported,
+        sys::PERHAPS_IO => ErrorKind::Io,
+        sys::PERHAPS_NO_MEMORY => ErrorKind::NoMemory,
+        _ => ErrorKind::Internal,
     };
+    // SAFETY: the text is the thread's own, ends in a NUL, and is copied before the next call.
     let text = unsafe { CStr::from_ptr(sys::perhaps_last_error()) };
     Err(Error { kind, text: text.to_string_lossy().into_owned() })
 }
 
 fn c_string(text: impl Into<Vec<u8>>) -> Result<CString> {
-    CString::new(text).map_err(|_| Error { kind: Kind::BadParameter, text: "a name contains a NUL".to_string() })
+    CString::new(text).map_err(|_| Error { kind: ErrorKind::BadParameter, text: "a name contains a NUL".to_string() })
 }
 
-fn or_null(text: &Option<CString>) -> *const c_char {
-    text.as_ref().map_or(ptr::null(), |t| t.as_ptr())
+fn or_null(text: Option<&CString>) -> *const c_char {
+    text.map_or(ptr::null(), |t| t.as_ptr())
 }
 
+// Borrows without saying so: what it is made of must outlive the call that it is made for.
 fn key_of(bytes: &[u8]) -> sys::perhaps_key {
-    sys::perhaps_key { data: bytes.as_ptr() as *const c_void, size: bytes.len() }
+    sys::perhaps_key { data: bytes.as_ptr().cast(), size: bytes.len() }
 }
 
 fn keys_of<K: AsRef<[u8]>>(keys: &[K]) -> Vec<sys::perhaps_key> {
@@ -105,10 +96,22 @@ fn keys_of<K: AsRef<[u8]>>(keys: &[K]) -> Vec<sys::perhaps_key> {
 
 /// The version of the library.
 pub fn version() -> &'static str {
+    // SAFETY: a constant of the library, which ends in a NUL.
     unsafe { CStr::from_ptr(sys::perhaps_version()) }.to_str().unwrap_or("unknown")
 }
 
+// Not for logs.
+#[derive(Clone)]
+struct Secret([u8; 16]);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("..")
+    }
+}
+
 /// What kind of filter is made.
+#[must_use]
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     family: Option<String>,
@@ -119,14 +122,14 @@ pub struct Options {
     guard_bits: u32,
     arity: u32,
     seed: Option<u64>,
-    secret: Option<[u8; 16]>,
+    secret: Option<Secret>,
     threads: u32,
     format: Option<String>,
     parameters: Option<String>,
 }
 
 impl Options {
-    /// A "line" filter at 1 %.
+    /// A line filter at 1 %.
     pub fn new() -> Self {
         Self::default()
     }
@@ -172,7 +175,7 @@ impl Options {
     }
     /// Keys the hash, for keys that others choose.
     pub fn secret(mut self, secret: [u8; 16]) -> Self {
-        self.secret = Some(secret);
+        self.secret = Some(Secret(secret));
         self
     }
     /// How many threads `build` uses.
@@ -187,12 +190,13 @@ impl Options {
         self
     }
 
+    // What the options point to lives as long as the call.
     fn with<T>(&self, call: impl FnOnce(&sys::perhaps_options) -> Result<T>) -> Result<T> {
         let text = |from: &Option<String>| from.as_deref().map(c_string).transpose();
         let (family, format, parameters) = (text(&self.family)?, text(&self.format)?, text(&self.parameters)?);
         call(&sys::perhaps_options {
             size: std::mem::size_of::<sys::perhaps_options>(),
-            family: or_null(&family),
+            family: or_null(family.as_ref()),
             keys: self.keys,
             fpr: self.fpr,
             bits_per_key: self.bits_per_key,
@@ -200,28 +204,31 @@ impl Options {
             guard_bits: self.guard_bits,
             arity: self.arity,
             seed: self.seed.as_ref().map_or(ptr::null(), |s| s),
-            secret: self.secret.as_ref().map_or(ptr::null(), |s| s.as_ptr()),
+            secret: self.secret.as_ref().map_or(ptr::null(), |s| s.0.as_ptr()),
             threads: self.threads,
             reserved: 0,
-            format: or_null(&format),
-            parameters: or_null(&parameters),
+            format: or_null(format.as_ref()),
+            parameters: or_null(parameters.as_ref()),
         })
     }
 
     /// An empty filter.
     pub fn create(&self) -> Result<Filter> {
+        // SAFETY: `with` keeps the options.
         self.with(|options| Filter::made(|filter| unsafe { sys::perhaps_new(options, filter) }))
     }
     /// A filter of all these keys; of a static family such as "ribbon" it can only be made so.
     pub fn build<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Filter> {
         let keys = keys_of(keys);
         self.with(|options| {
+            // SAFETY: `with` keeps the options, and the caller's slice is borrowed, so the keys' bytes stay.
             Filter::made(|filter| unsafe { sys::perhaps_build(options, keys.as_ptr(), keys.len(), filter) })
         })
     }
     /// The same of numbers, which are other keys than their text or bytes.
     pub fn build_integers(&self, integers: &[u64]) -> Result<Filter> {
         self.with(|options| {
+            // SAFETY: as in `build`.
             Filter::made(|filter| unsafe {
                 sys::perhaps_build_integers(options, integers.as_ptr(), integers.len(), filter)
             })
@@ -230,9 +237,10 @@ impl Options {
 }
 
 /// How a file is read.
+#[must_use]
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
-    secret: Option<[u8; 16]>,
+    secret: Option<Secret>,
     format: Option<String>,
     parameters: Option<String>,
     file_name: Option<String>,
@@ -245,7 +253,7 @@ impl Reading {
     }
     /// Of a keyed filter.
     pub fn secret(mut self, secret: [u8; 16]) -> Self {
-        self.secret = Some(secret);
+        self.secret = Some(Secret(secret));
         self
     }
     /// Of another system.
@@ -264,31 +272,34 @@ impl Reading {
         self
     }
 
+    // What the options point to lives as long as the call.
     fn with<T>(&self, call: impl FnOnce(&sys::perhaps_open_options) -> Result<T>) -> Result<T> {
         let text = |from: &Option<String>| from.as_deref().map(c_string).transpose();
-        let (format, parameters, file_name) =
-            (text(&self.format)?, text(&self.parameters)?, text(&self.file_name)?);
+        let (format, parameters, file_name) = (text(&self.format)?, text(&self.parameters)?, text(&self.file_name)?);
         call(&sys::perhaps_open_options {
             size: std::mem::size_of::<sys::perhaps_open_options>(),
             flags: 0,
             reserved: 0,
-            secret: self.secret.as_ref().map_or(ptr::null(), |s| s.as_ptr()),
-            format: or_null(&format),
-            parameters: or_null(&parameters),
-            file_name: or_null(&file_name),
+            secret: self.secret.as_ref().map_or(ptr::null(), |s| s.0.as_ptr()),
+            format: or_null(format.as_ref()),
+            parameters: or_null(parameters.as_ref()),
+            file_name: or_null(file_name.as_ref()),
         })
     }
 
-    /// Maps a file. The filter is read-only; `try_clone` makes one that can be changed.
+    /// Maps a file. The filter is read-only; `try_clone` makes one that can be changed. While it is open, the file may
+    /// be replaced by renaming another one over it; a program that truncates it kills this one (SIGBUS).
     pub fn open(&self, path: impl AsRef<Path>) -> Result<Filter> {
         let path = c_string(path.as_ref().as_os_str().as_bytes())?;
+        // SAFETY: `with` keeps the options, and the path ends in a NUL.
         self.with(|options| Filter::made(|filter| unsafe { sys::perhaps_open(path.as_ptr(), options, filter) }))
     }
     /// A copy of the bytes of a file.
     pub fn read(&self, bytes: &[u8]) -> Result<Filter> {
         self.with(|options| {
+            // SAFETY: `with` keeps the options; without PERHAPS_BORROW the bytes are copied.
             Filter::made(|filter| unsafe {
-                sys::perhaps_from_bytes(bytes.as_ptr() as *const c_void, bytes.len(), options, filter)
+                sys::perhaps_from_bytes(bytes.as_ptr().cast(), bytes.len(), options, filter)
             })
         })
     }
@@ -303,6 +314,13 @@ pub struct Erased {
     pub absent: u64,
     /// Erased, but a full counter still answers *perhaps*.
     pub kept: u64,
+}
+
+fn erased(erase: impl FnOnce(&mut sys::perhaps_erased) -> sys::perhaps_status) -> Result<Erased> {
+    let size = std::mem::size_of::<sys::perhaps_erased>();
+    let mut counts = sys::perhaps_erased { size, removed: 0, absent: 0, kept: 0 };
+    check(erase(&mut counts))?;
+    Ok(Erased { removed: counts.removed, absent: counts.absent, kept: counts.kept })
 }
 
 /// What a filter is, and its state.
@@ -343,12 +361,14 @@ pub struct Filter {
     filter: *mut sys::perhaps_filter,
 }
 
-// Const functions of the C API may be called from many threads, and a handle belongs to no thread.
+// SAFETY: a handle belongs to no thread: perhaps.h knows thread-local state for messages only.
 unsafe impl Send for Filter {}
+// SAFETY: methods with `&self` call functions that take a const filter, which may run in many threads at once.
 unsafe impl Sync for Filter {}
 
 impl Drop for Filter {
     fn drop(&mut self) {
+        // SAFETY: the handle is owned, and freed nowhere else.
         unsafe { sys::perhaps_free(self.filter) }
     }
 }
@@ -359,6 +379,8 @@ impl fmt::Debug for Filter {
     }
 }
 
+// SAFETY of the calls below: `self.filter` is a handle that was made and not freed. Keys, numbers and paths are
+// borrowed for the call, which keeps none of them. What is written has the room that is passed with it.
 impl Filter {
     fn made(make: impl FnOnce(*mut *mut sys::perhaps_filter) -> sys::perhaps_status) -> Result<Filter> {
         let mut filter = ptr::null_mut();
@@ -376,16 +398,20 @@ impl Filter {
     }
     /// A copy in memory, which can be changed if the family can.
     pub fn try_clone(&self) -> Result<Filter> {
+        // SAFETY: as above.
         Filter::made(|copy| unsafe { sys::perhaps_copy(self.filter, copy) })
     }
 
     /// False is certain. Text is hashed as its UTF-8 bytes.
+    #[must_use]
     pub fn may_contain(&self, key: impl AsRef<[u8]>) -> bool {
         let mut answer = 1;
+        // SAFETY: as above.
         unsafe { sys::perhaps_query(self.filter, &key_of(key.as_ref()), 1, &mut answer) };
         answer != 0
     }
     /// The same of many keys, in less time for each.
+    #[must_use]
     pub fn may_contain_all<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<bool> {
         let mut result = Vec::with_capacity(keys.len());
         for batch in keys.chunks(64) {
@@ -394,75 +420,87 @@ impl Filter {
                 *to = key_of(key.as_ref());
             }
             let mut answers = 0u64;
+            // SAFETY: as above.
             unsafe { sys::perhaps_query(self.filter, some.as_ptr(), batch.len(), &mut answers) };
             result.extend((0..batch.len()).map(|i| answers >> i & 1 != 0));
         }
         result
     }
-    /// The same of numbers. Bit i % 64 of `answers[i / 64]` is for `integers[i]`; formats of other systems have none.
-    ///
-    /// # Panics
-    /// If `answers` has fewer than one bit for each number.
-    pub fn may_contain_integers(&self, integers: &[u64], answers: &mut [u64]) -> Result<()> {
-        assert!(answers.len() >= (integers.len() + 63) / 64, "a bit for each number");
+    /// The same of numbers; formats of other systems have none.
+    pub fn may_contain_integers(&self, integers: &[u64]) -> Result<Vec<bool>> {
+        let mut answers = vec![0u64; (integers.len() + 63) / 64];
+        // SAFETY: as above; there is a bit for each number.
         check(unsafe {
             sys::perhaps_query_integers(self.filter, integers.as_ptr(), integers.len(), answers.as_mut_ptr())
-        })
+        })?;
+        Ok((0..integers.len()).map(|i| answers[i / 64] >> (i % 64) & 1 != 0).collect())
     }
 
     /// Inserts one key.
     pub fn insert(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
+        // SAFETY: as above.
         check(unsafe { sys::perhaps_insert(self.filter, &key_of(key.as_ref()), 1, ptr::null_mut()) })
     }
-    /// Inserts many. After `Kind::Full` some of them are in.
+    /// Inserts many. After `ErrorKind::Full` some of them are in.
     pub fn insert_all<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<()> {
         let keys = keys_of(keys);
+        // SAFETY: as above.
         check(unsafe { sys::perhaps_insert(self.filter, keys.as_ptr(), keys.len(), ptr::null_mut()) })
     }
-    /// Inserts numbers. After `Kind::Full` some of them are in.
+    /// Inserts numbers. After `ErrorKind::Full` some of them are in.
     pub fn insert_integers(&mut self, integers: &[u64]) -> Result<()> {
-        check(unsafe {
-            sys::perhaps_insert_integers(self.filter, integers.as_ptr(), integers.len(), ptr::null_mut())
-        })
+        // SAFETY: as above.
+        check(unsafe { sys::perhaps_insert_integers(self.filter, integers.as_ptr(), integers.len(), ptr::null_mut()) })
     }
     /// Erases keys that were inserted: one that was not, but looks present, takes another with it.
     pub fn erase<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<Erased> {
         let keys = keys_of(keys);
-        let size = std::mem::size_of::<sys::perhaps_erased>();
-        let mut erased = sys::perhaps_erased { size, removed: 0, absent: 0, kept: 0 };
-        check(unsafe { sys::perhaps_erase(self.filter, keys.as_ptr(), keys.len(), &mut erased) })?;
-        Ok(Erased { removed: erased.removed, absent: erased.absent, kept: erased.kept })
+        // SAFETY: as above.
+        erased(|to| unsafe { sys::perhaps_erase(self.filter, keys.as_ptr(), keys.len(), to) })
+    }
+    /// Erases numbers that were inserted.
+    pub fn erase_integers(&mut self, integers: &[u64]) -> Result<Erased> {
+        // SAFETY: as above.
+        erased(|to| unsafe { sys::perhaps_erase_integers(self.filter, integers.as_ptr(), integers.len(), to) })
     }
     /// Becomes the filter of both key sets.
     pub fn merge(&mut self, other: &Filter) -> Result<()> {
+        // SAFETY: as above.
         check(unsafe { sys::perhaps_merge(self.filter, other.filter) })
     }
     /// Becomes the filter of the keys in both, approximately.
     pub fn intersect(&mut self, other: &Filter) -> Result<()> {
+        // SAFETY: as above.
         check(unsafe { sys::perhaps_intersect(self.filter, other.filter) })
     }
 
     /// Writes a file, whole or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = c_string(path.as_ref().as_os_str().as_bytes())?;
+        // SAFETY: as above.
         check(unsafe { sys::perhaps_save(self.filter, path.as_ptr()) })
     }
     /// The bytes of that file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let mut size = 0;
+        // SAFETY: as above.
         let status = unsafe { sys::perhaps_to_bytes(self.filter, ptr::null_mut(), 0, &mut size) };
         if status != sys::PERHAPS_TOO_SMALL {
             check(status)?;
         }
         let mut bytes = vec![0u8; size];
-        check(unsafe { sys::perhaps_to_bytes(self.filter, bytes.as_mut_ptr() as *mut c_void, size, &mut size) })?;
+        // SAFETY: as above.
+        check(unsafe { sys::perhaps_to_bytes(self.filter, bytes.as_mut_ptr().cast(), size, &mut size) })?;
         Ok(bytes)
     }
     /// What it is. Reads every bit.
     pub fn describe(&self) -> Result<Description> {
+        // SAFETY: numbers and arrays of characters, for which zero is a value.
         let mut d: sys::perhaps_description = unsafe { std::mem::zeroed() };
         d.size = std::mem::size_of::<sys::perhaps_description>();
+        // SAFETY: as above.
         check(unsafe { sys::perhaps_describe(self.filter, &mut d) })?;
+        // SAFETY: the library ends each text with a NUL, and cuts those that are too long.
         let text = |from: &[c_char]| unsafe { CStr::from_ptr(from.as_ptr()) }.to_string_lossy().into_owned();
         let known = |number| if number == 0 { None } else { Some(number) };
         Ok(Description {
@@ -483,6 +521,7 @@ impl Filter {
     }
     /// Of the table, in memory.
     pub fn byte_size(&self) -> u64 {
+        // SAFETY: as above.
         unsafe { sys::perhaps_byte_size(self.filter) }
     }
 }

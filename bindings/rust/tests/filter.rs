@@ -1,7 +1,7 @@
 //! Promise: the crate is the C API with Rust's manners: the same answers, errors as values, no memory that is not
 //! freed once. Would notice: a struct that differs from perhaps.h, a key that is lost, a status that is ignored.
+use perhaps::{ErrorKind, Filter, Options, Reading};
 use std::os::unix::ffi::OsStrExt;
-use perhaps::{Filter, Kind, Options, Reading};
 
 fn words(prefix: &str, count: usize) -> Vec<String> {
     (0..count).map(|i| format!("{prefix} {i}")).collect()
@@ -36,11 +36,11 @@ fn changes_and_refusals() {
     let mut seen = Options::new().keys(1000).family("cuckoo").create().unwrap();
     seen.insert_all(&words("key", 500)).unwrap();
     seen.insert_integers(&[1, 2, u64::MAX]).unwrap();
-    let mut answers = [0u64; 1];
-    seen.may_contain_integers(&[1, 2, u64::MAX], &mut answers).unwrap();
-    assert_eq!(answers, [7]);
+    assert_eq!(seen.may_contain_integers(&[1, 3, 2, u64::MAX]).unwrap(), [true, false, true, true]);
+    assert_eq!(seen.erase_integers(&[1, u64::MAX, 5]).unwrap(), perhaps::Erased { removed: 2, absent: 1, kept: 0 });
+    assert_eq!(seen.may_contain_integers(&[1, 2, u64::MAX]).unwrap(), [false, true, false]);
     assert_eq!(seen.erase(&words("key", 100)).unwrap().removed, 100);
-    assert_eq!(seen.insert_integers(&(0..100_000).collect::<Vec<_>>()).unwrap_err().kind(), Kind::Full);
+    assert_eq!(seen.insert_integers(&(0..100_000).collect::<Vec<_>>()).unwrap_err().kind(), ErrorKind::Full);
 
     let mut a = Options::new().keys(1000).create().unwrap();
     let mut b = Options::new().keys(1000).create().unwrap();
@@ -51,19 +51,20 @@ fn changes_and_refusals() {
     a.intersect(&b).unwrap();
     assert!(!a.may_contain("a") && a.may_contain("b"));
     let refused = a.merge(&Options::new().keys(50_000).create().unwrap()).unwrap_err();
-    assert_eq!(refused.kind(), Kind::Mismatch);
+    assert_eq!(refused.kind(), ErrorKind::Mismatch);
     assert!(refused.to_string().contains("line"), "{refused}");
-    assert_eq!(a.erase(&["a"]).unwrap_err().kind(), Kind::Unsupported);
-    assert_eq!(Options::new().family("none").create().unwrap_err().kind(), Kind::BadParameter);
-    assert_eq!(Options::new().family("a\0b").create().unwrap_err().kind(), Kind::BadParameter);
-    assert_eq!(Filter::open("no such file").unwrap_err().kind(), Kind::Io);
-    assert_eq!(Options::new().keys(1 << 50).create().unwrap_err().kind(), Kind::NoMemory);
+    assert_eq!(a.erase(&["a"]).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(Options::new().family("none").create().unwrap_err().kind(), ErrorKind::BadParameter);
+    assert_eq!(Options::new().family("a\0b").create().unwrap_err().kind(), ErrorKind::BadParameter);
+    assert_eq!(Filter::open("no such file").unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(Options::new().keys(1 << 50).create().unwrap_err().kind(), ErrorKind::NoMemory);
 
     let keyed = Options::new().keys(10).secret([7; 16]).create().unwrap();
+    assert!(!format!("{:?}", Options::new().secret([7; 16])).contains('7'));
     let bytes = keyed.to_bytes().unwrap();
-    assert_eq!(Filter::from_bytes(&bytes).unwrap_err().kind(), Kind::BadKey);
+    assert_eq!(Filter::from_bytes(&bytes).unwrap_err().kind(), ErrorKind::BadKey);
     Reading::new().secret([7; 16]).read(&bytes).unwrap();
-    assert_eq!(Filter::from_bytes(&bytes[..bytes.len() - 1]).unwrap_err().kind(), Kind::Damaged);
+    assert_eq!(Filter::from_bytes(&bytes[..bytes.len() - 1]).unwrap_err().kind(), ErrorKind::Damaged);
 }
 
 #[test]
@@ -71,9 +72,12 @@ fn other_systems() {
     let keys = words("key", 300);
     let guava = Options::new().format("guava", "fpp=0.001").build(&keys).unwrap();
     assert!(guava.may_contain_all(&keys).iter().all(|&a| a));
-    let bytes = guava.to_bytes().unwrap();
+    let mut bytes = guava.to_bytes().unwrap();
     assert!(Reading::new().format("guava").read(&bytes).unwrap().may_contain(&keys[0]));
-    assert_eq!(guava.may_contain_integers(&[1], &mut [0]).unwrap_err().kind(), Kind::Unsupported);
+    bytes[0] = 99; // a strategy that there is not
+    assert_eq!(Reading::new().format("guava").read(&bytes).unwrap_err().kind(), ErrorKind::Damaged);
+    assert_eq!(Reading::new().format("none").read(&bytes).unwrap_err().kind(), ErrorKind::BadParameter);
+    assert_eq!(guava.may_contain_integers(&[1]).unwrap_err().kind(), ErrorKind::Unsupported);
 }
 
 #[test]
@@ -92,7 +96,7 @@ fn descriptions_and_sizes() {
     assert!(Options::new().keys(9).guard_bits(2).create().is_err());
     assert!(Options::new().keys(9).arity(3).create().is_err());
     let unnamed = Reading::new().file_name("a\0b").read(&[]).unwrap_err();
-    assert_eq!(unnamed.kind(), Kind::BadParameter);
+    assert_eq!(unnamed.kind(), ErrorKind::BadParameter);
 }
 
 #[test]
@@ -123,5 +127,5 @@ fn names_that_are_no_utf8() {
     std::fs::metadata(&name).unwrap();
     Filter::open(&name).unwrap();
     std::fs::remove_file(&name).unwrap();
-    assert_eq!(seen.save("seen\0cut").unwrap_err().kind(), Kind::BadParameter);
+    assert_eq!(seen.save("seen\0cut").unwrap_err().kind(), ErrorKind::BadParameter);
 }

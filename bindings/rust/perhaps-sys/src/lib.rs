@@ -16,6 +16,10 @@ pub const PERHAPS_UNSUPPORTED: perhaps_status = 9;
 pub const PERHAPS_IO: perhaps_status = 10;
 pub const PERHAPS_NO_MEMORY: perhaps_status = 11;
 pub const PERHAPS_TOO_SMALL: perhaps_status = 12;
+pub const PERHAPS_INTERNAL: perhaps_status = 13;
+
+pub const PERHAPS_BORROW: u32 = 1;
+pub const PERHAPS_NO_VERIFY: u32 = 2;
 
 #[repr(C)]
 pub struct perhaps_filter {
@@ -85,6 +89,26 @@ pub struct perhaps_description {
     pub reserved: u32,
 }
 
+#[repr(C)]
+pub struct perhaps_sizes {
+    pub size: usize,
+    pub bytes: u64,
+    pub bits: u64,
+    pub probes: u64,
+    pub fpr: f64,
+}
+
+#[repr(C)]
+pub struct perhaps_entry {
+    pub size: usize,
+    pub name: *const c_char,
+    pub summary: *const c_char,
+    pub inserts: u32,
+    pub erases: u32,
+    pub merges: u32,
+    pub builds: u32,
+}
+
 extern "C" {
     pub fn perhaps_version() -> *const c_char;
     pub fn perhaps_last_error() -> *const c_char;
@@ -143,6 +167,12 @@ extern "C" {
         count: usize,
         erased: *mut perhaps_erased,
     ) -> perhaps_status;
+    pub fn perhaps_erase_integers(
+        filter: *mut perhaps_filter,
+        integers: *const u64,
+        count: usize,
+        erased: *mut perhaps_erased,
+    ) -> perhaps_status;
     pub fn perhaps_merge(filter: *mut perhaps_filter, other: *const perhaps_filter) -> perhaps_status;
     pub fn perhaps_intersect(filter: *mut perhaps_filter, other: *const perhaps_filter) -> perhaps_status;
     pub fn perhaps_save(filter: *const perhaps_filter, path: *const c_char) -> perhaps_status;
@@ -154,5 +184,44 @@ extern "C" {
     ) -> perhaps_status;
     pub fn perhaps_byte_size(filter: *const perhaps_filter) -> u64;
     pub fn perhaps_describe(filter: *const perhaps_filter, description: *mut perhaps_description) -> perhaps_status;
+    pub fn perhaps_size_of(options: *const perhaps_options, sizes: *mut perhaps_sizes) -> perhaps_status;
+    pub fn perhaps_family_at(index: usize, entry: *mut perhaps_entry) -> c_int;
+    pub fn perhaps_format_at(index: usize, entry: *mut perhaps_entry) -> c_int;
     pub fn perhaps_free(filter: *mut perhaps_filter);
+}
+
+// Would notice: a struct that differs from perhaps.h.
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CStr;
+    use std::mem::{size_of, zeroed};
+
+    #[test]
+    fn sizes_and_entries() {
+        unsafe {
+            let (mut options, mut sizes): (perhaps_options, perhaps_sizes) = (zeroed(), zeroed());
+            options.size = size_of::<perhaps_options>();
+            options.keys = 1_000_000;
+            sizes.size = size_of::<perhaps_sizes>();
+            assert_eq!(perhaps_size_of(&options, &mut sizes), PERHAPS_OK);
+            assert_eq!((sizes.bits, sizes.probes), (sizes.bytes * 8, 8));
+            assert!((0.009..0.01).contains(&sizes.fpr));
+
+            let mut entry: perhaps_entry = zeroed();
+            entry.size = size_of::<perhaps_entry>();
+            let mut names = Vec::new();
+            while perhaps_family_at(names.len(), &mut entry) == 1 {
+                assert!(!CStr::from_ptr(entry.summary).to_bytes().is_empty());
+                names.push(CStr::from_ptr(entry.name).to_str().unwrap());
+                let name = names[names.len() - 1];
+                assert_eq!(entry.inserts == 1, !["fuse", "ribbon"].contains(&name), "{name}");
+                assert_eq!(entry.erases == 1, ["counting", "cuckoo", "quotient", "growing"].contains(&name), "{name}");
+                assert_eq!(entry.builds, 1);
+            }
+            assert_eq!(names[0], "line");
+            assert_eq!(perhaps_format_at(1 << 20, &mut entry), 0);
+            assert_eq!(perhaps_format_at(0, &mut entry), 1);
+        }
+    }
 }
