@@ -6,8 +6,11 @@
 #endif
 #include "kernel/instruction_set.h"
 
+#include <array>
 #include <cstdlib>
 
+#include "perhaps/engine/dense.h"
+#include "perhaps/engine/packed.h"
 #include "support/families.h"
 #include "support/kernels.h"
 #include "support/keys.h"
@@ -254,6 +257,55 @@ TEST(Kernel, SingleLookupsEqualTheLayout) {
     expect_single_equal<BloomLayout<Multiplicative>>({.bits = 12'345, .probes = probes});
   }
   expect_single_equal<BlockLayout>({.blocks = 61});
+}
+
+// Dense filters and groups of them, of all sizes, and bytes that are none but for their head: every kernel answers as
+// the form in the header does, which is compiled for the baseline.
+TEST(Kernel, DenseLookupsEqualTheHeader) {
+  const auto compare = [](Bytes filter, std::uint64_t seed) {
+    std::array<std::uint64_t, 150> digests;
+    for (std::size_t i = 0; i < digests.size(); ++i) digests[i] = Stream{seed}.at(i);
+    const bool groups = filter.back() == std::byte{DenseGroups::kTag};
+    test::with_every_kernel([&](const kernel::InstructionSet& set) {
+      const kernel::DenseQuery& query = groups ? set.dense_groups_query : set.dense_query;
+      std::array<std::uint64_t, 3> answers;
+      answers.fill(~std::uint64_t{0});
+      query.many(filter, digests, answers.data());
+      for (std::size_t i = 0; i < 64 * answers.size(); ++i) {
+        const bool answer = (answers[i / 64] >> i % 64 & 1) != 0;
+        if (i >= digests.size()) {
+          ASSERT_FALSE(answer) << set.name;
+          continue;
+        }
+        const std::uint64_t word = digests[i] * detail::kSpread;
+        const bool wanted = groups ? DenseGroups::may_contain(filter, word) : Dense::may_contain(filter, word);
+        ASSERT_EQ(answer, wanted) << set.name << ", " << filter.size() << " bytes";
+        ASSERT_EQ(query.one(filter, word), wanted) << set.name << ", " << filter.size() << " bytes";
+      }
+    });
+  };
+  std::uint64_t seed = 0;
+  int dense = 0, groups = 0;
+  for (const double bits : {1.5, 4.0, 8.0, 10.0, 16.7, 33.0}) {
+    for (std::size_t keys = 1; keys <= 2000; keys += keys < 66 ? 1 : 157) {
+      std::vector<std::uint64_t> digests(keys);
+      ++seed;
+      // Half of those that are looked up, if there are so many.
+      for (std::size_t i = 0; i < keys; ++i) digests[i] = Stream{seed}.at(2 * i);
+      auto filter = pack(Kind::dense, digests, bits);
+      if (std::to_integer<unsigned>(filter.back()) < DenseGroups::kTag) continue;  // a ribbon
+      ++(keys > Dense::kMaxKeys ? groups : dense);
+      ASSERT_NO_FATAL_FAILURE(compare(filter, seed));
+      if (keys > Dense::kMaxKeys) continue;
+      for (std::size_t i = 0; i + 2 < filter.size(); ++i) filter[i] ^= static_cast<std::byte>(Stream{~seed}.at(i));
+      ASSERT_NO_FATAL_FAILURE(compare(filter, seed));
+      filter[0] = filter[filter.size() - 2], filter[1] = filter.back();
+      filter.resize(2);
+      ASSERT_NO_FATAL_FAILURE(compare(filter, seed));
+    }
+  }
+  EXPECT_GE(dense, 6 * 60);
+  EXPECT_GE(groups, 5 * 10);
 }
 
 // Against elimination of one system after the other. Those with a row that is the sum of two others have no solution.

@@ -157,27 +157,7 @@ std::uint64_t Dense::bits_at(Bytes bytes, std::uint64_t bit) noexcept {
 }
 
 bool Dense::query_rest(Bytes bytes, Columns columns, Head head, std::uint64_t h) noexcept {
-  const std::uint32_t n = head.slots;
-  if (n > kNear || bytes.size() < 8) return query_each(bytes, columns, head, h);
-  const Shape shape = Shape::of(n, columns.size + kHeadBytes);
-  const Equation key(h, head.seed, shape);
-  const std::byte* const data = bytes.data();
-  // The last columns end behind the last eight bytes: those are shifted further.
-  const std::uint64_t last = bytes.size() - 8;
-  const auto column = [=](std::uint64_t bit) __attribute__((always_inline)) {
-    const std::uint64_t from = std::min(bit / 8, last);
-    return detail::load<std::uint64_t>(data + from) >> (bit - 8 * from);
-  };
-  std::uint64_t bit = 8 * columns.from + std::uint64_t{4} * n;
-  std::uint32_t wrong = 0;
-  for (std::uint32_t j = 4; j < shape.columns; ++j, bit += n) {
-    wrong |= parity(column(bit) & key.coefficients) ^ key.fingerprint >> j;
-  }
-  if (shape.extra != 0) {
-    const std::uint32_t extra = parity(column(bit) & key.extra_coefficients) ^ key.extra_bit;
-    wrong |= key.is_extra ? extra : 0;
-  }
-  return (wrong & 1) == 0;
+  return rest(bytes, columns, head, h);
 }
 
 bool Dense::query_each(Bytes bytes, Columns columns, Head head, std::uint64_t h) noexcept {

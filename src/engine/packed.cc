@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "any/family.h"
+#include "kernel/instruction_set.h"
 #include "perhaps/any_filter.h"
 #include "perhaps/engine/dense.h"
 
@@ -207,13 +208,19 @@ struct PackedView::Forms {
       answers[i / 64] |= std::uint64_t{one(self, digests[i])} << i % 64;
     }
   }
+  template <kernel::DenseQuery kernel::InstructionSet::*query>
+  static void in_kernel(const PackedView& self, std::span<const std::uint64_t> digests,
+                        std::span<std::uint64_t> answers) noexcept {
+    prefetch_begin(self, 0);
+    (kernel::active().*query).many(self.bytes_, digests, answers.data());
+  }
   static bool every(const PackedView&, std::uint64_t) noexcept { return true; }
   static bool none(const PackedView&, std::uint64_t) noexcept { return false; }
   static bool dense(const PackedView& self, std::uint64_t digest) noexcept {
-    return Dense::may_contain(self.bytes_, spread(digest));
+    return kernel::active().dense_query.one(self.bytes_, spread(digest));
   }
   static bool groups(const PackedView& self, std::uint64_t digest) noexcept {
-    return DenseGroups::may_contain(self.bytes_, spread(digest));
+    return kernel::active().dense_groups_query.one(self.bytes_, spread(digest));
   }
   static void describe_every(const PackedView&, Description& d) {
     d.family = "every";
@@ -240,8 +247,10 @@ struct PackedView::Forms {
   static constexpr Form kSmall = {one, each<one>, prefetch_begin, describe};
   static constexpr Form kEveryForm = kSmall<every, describe_every>;
   static constexpr Form kNoneForm = kSmall<none, describe_none>;
-  static constexpr Form kDenseForm = kSmall<dense, describe_dense>;
-  static constexpr Form kGroupsForm = kSmall<groups, describe_groups>;
+  static constexpr Form kDenseForm = {dense, in_kernel<&kernel::InstructionSet::dense_query>, prefetch_begin,
+                                      describe_dense};
+  static constexpr Form kGroupsForm = {groups, in_kernel<&kernel::InstructionSet::dense_groups_query>, prefetch_begin,
+                                       describe_groups};
 
   template <class L>
   static typename L::Shape shape_of(const PackedView& self) noexcept {
@@ -318,8 +327,9 @@ PackedView PackedView::over(Bytes packed) noexcept {
 bool packed_may_contain(Bytes packed, std::uint64_t digest) noexcept {
   // No view for the most frequent forms.
   if (packed.size() >= Dense::kHeadBytes && Dense::ends_in(packed.back()))
-    return Dense::may_contain(packed, spread(digest));
-  if (!packed.empty() && packed.back() == kGroups) return DenseGroups::may_contain(packed, spread(digest));
+    return kernel::active().dense_query.one(packed, spread(digest));
+  if (!packed.empty() && packed.back() == kGroups)
+    return kernel::active().dense_groups_query.one(packed, spread(digest));
   return PackedView::over(packed).may_contain(digest);
 }
 

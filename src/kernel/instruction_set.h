@@ -51,6 +51,13 @@ struct CuckooPlaces {
   alignas(64) std::uint64_t fingerprint[64];
 };
 
+// Lookups in packed bytes of one form.
+struct DenseQuery {
+  bool (*one)(Bytes filter, std::uint64_t word) noexcept;
+  // Bit i of answers[i / 64] belongs to digests[i].
+  void (*many)(Bytes filter, std::span<const std::uint64_t> digests, std::uint64_t* answers) noexcept;
+};
+
 // Seeds of a dense filter that are tried at once.
 inline constexpr std::size_t kDenseSeeds = 8;
 
@@ -76,6 +83,8 @@ struct InstructionSet : detail::Kernels {
   // fewer.  REQUIRES: zeros >= 1, words >= 1
   std::uint64_t (*range_skip_zeros)(const std::byte* bits, std::uint64_t at, std::uint64_t zeros,
                                     std::uint64_t words) noexcept;
+  DenseQuery dense_query;
+  DenseQuery dense_groups_query;
   // Of kDenseSeeds square systems over GF(2) at once, bit i of the answer says whether system i is regular. Row r of
   // system i is rows[r * kDenseSeeds + i], aligned to 64 bytes; they are changed. Null: not worth it.
   // REQUIRES: 1 <= n <= 64, no bits from n on

@@ -87,10 +87,13 @@ struct Dense {
   // Whether `tag` is the last byte of such a filter.
   static constexpr bool ends_in(std::byte tag) noexcept { return tag > std::byte{kTag}; }
   // REQUIRES: ends_in(filter.back()), and there are kHeadBytes or more. Any such bytes can be queried.
+  // kWhole: without a call, for kernels that are compiled for more than the baseline. Parities are faster where an
+  // instruction counts bits.
+  template <bool kWhole = false>
   PERHAPS_INLINE static bool may_contain(Bytes filter, std::uint64_t h) noexcept {
     const auto n = std::to_integer<std::uint32_t>(filter[filter.size() - 1]) - kTag;
     const auto seed = std::to_integer<std::uint32_t>(filter[filter.size() - 2]);
-    return query(filter, {0, filter.size() - kHeadBytes}, {n, seed}, h);
+    return query<kWhole>(filter, {0, filter.size() - kHeadBytes}, {n, seed}, h);
   }
   // Of columns that lie somewhere in `bytes`.
   struct Columns {
@@ -103,6 +106,7 @@ struct Dense {
     std::uint32_t seed;
   };
   // may_contain for columns and a head that stand apart.  REQUIRES: the columns lie within `bytes`
+  template <bool kWhole = false>
   PERHAPS_INLINE static bool query(Bytes bytes, Columns columns, Head head, std::uint64_t h) noexcept {
     // Fifteen of sixteen absent keys fail in the first four columns, whose parities are computed together: a branch
     // after each would be mispredicted half of the time.
@@ -111,7 +115,7 @@ struct Dense {
       return query_each(bytes, columns, head, h);
     const std::byte* const at = bytes.data() + columns.from;
     return (n <= kNear ? first_four<false>(at, head, h) : first_four_far(at, head, h)) &&
-           query_rest(bytes, columns, head, h);
+           (kWhole ? rest(bytes, columns, head, h) : query_rest(bytes, columns, head, h));
   }
 
  private:
@@ -176,6 +180,29 @@ struct Dense {
   }
   // The columns after the first four, and the extra one. Keys that come this far are mostly in the set, so it has no
   // branch for each column.
+  PERHAPS_INLINE static bool rest(Bytes bytes, Columns columns, Head head, std::uint64_t h) noexcept {
+    const std::uint32_t n = head.slots;
+    if (n > kNear || bytes.size() < 8) return query_each(bytes, columns, head, h);
+    const Shape shape = Shape::of(n, columns.size + kHeadBytes);
+    const Equation key(h, head.seed, shape);
+    const std::byte* const data = bytes.data();
+    // The last columns end behind the last eight bytes: those are shifted further.
+    const std::uint64_t last = bytes.size() - 8;
+    const auto column = [=](std::uint64_t bit) __attribute__((always_inline)) {
+      const std::uint64_t from = std::min(bit / 8, last);
+      return detail::load<std::uint64_t>(data + from) >> (bit - 8 * from);
+    };
+    std::uint64_t bit = 8 * columns.from + std::uint64_t{4} * n;
+    std::uint32_t wrong = 0;
+    for (std::uint32_t j = 4; j < shape.columns; ++j, bit += n) {
+      wrong |= parity(column(bit) & key.coefficients) ^ key.fingerprint >> j;
+    }
+    if (shape.extra != 0) {
+      const std::uint32_t extra = parity(column(bit) & key.extra_coefficients) ^ key.extra_bit;
+      wrong |= key.is_extra ? extra : 0;
+    }
+    return (wrong & 1) == 0;
+  }
   PERHAPS_API static bool query_rest(Bytes bytes, Columns columns, Head head, std::uint64_t h) noexcept;
   // Column by column, and the extra one.
   PERHAPS_API static bool query_each(Bytes bytes, Columns columns, Head head, std::uint64_t h) noexcept;
@@ -193,6 +220,7 @@ struct DenseGroups {
   PERHAPS_API static bool build(std::span<const std::uint64_t> words, std::size_t bytes, std::vector<std::byte>& out);
 
   // Any bytes can be queried: heads that do not fit them answer *perhaps*.
+  template <bool kWhole = false>
   PERHAPS_INLINE static bool may_contain(Bytes filter, std::uint64_t h) noexcept {
     const auto parts = Parts::of(filter);
     if (!parts) return true;
@@ -204,7 +232,7 @@ struct DenseGroups {
     const std::uint64_t begin = before * parts->density / 128;
     const std::uint64_t end = (before + slots) * parts->density / 128;
     if (slots > Dense::kMaxKeys || end > parts->column_bytes) return true;
-    return Dense::query(filter, {begin, end - begin}, {slots, seed}, h);
+    return Dense::query<kWhole>(filter, {begin, end - begin}, {slots, seed}, h);
   }
   // Whether the heads fit the bytes; reads every head.
   PERHAPS_API static bool valid(Bytes filter) noexcept;
