@@ -42,19 +42,23 @@ Result<std::shared_ptr<const ExactTables>> ExactBuild::assemble() {
   return std::shared_ptr<const ExactTables>(std::move(tables));
 }
 
-// All kept keys with what they are, in place: they are most of the memory. Two keys of one digest must agree.
+// All kept keys with what they are, in place: they are most of the memory. Members that the universe does not have are
+// kept, too. Two keys of one digest must agree.
 std::vector<Kept> ExactBuild::values() {
   std::vector<Kept> all = std::exchange(kept_, {});
-  const auto others = static_cast<std::ptrdiff_t>(all.size());
-  for (Kept member : std::exchange(members_, {})) {
-    member.member = 1;
-    all.push_back(member);
+  std::vector<Kept> members = std::exchange(members_, {});
+  auto missing = members.begin();
+  for (auto [kept, member] = std::pair(all.begin(), members.begin()); member != members.end(); ++member) {
+    while (kept != all.end() && *kept < *member) ++kept;
+    const bool found = kept != all.end() && *kept == *member;
+    if (found) kept->member = 1;
+    if (!found) *missing++ = *member;
   }
-  // Of equal keys the member comes first, and stays.
-  std::inplace_merge(all.begin(), all.begin() + others, all.end(), [](const Kept& a, const Kept& b) {
-    return std::tuple(a.key(), !a.member) < std::tuple(b.key(), !b.member);
-  });
-  all.erase(std::unique(all.begin(), all.end()), all.end());
+  members.erase(missing, members.end());
+  for (Kept& member : members) member.member = 1;
+  const auto behind = static_cast<std::ptrdiff_t>(all.size());
+  all.insert(all.end(), members.begin(), members.end());
+  std::inplace_merge(all.begin(), all.begin() + behind, all.end());
   const auto clash = std::adjacent_find(
       all.begin(), all.end(), [](const Kept& a, const Kept& b) { return a.word == b.word && a.member != b.member; });
   if (clash != all.end()) {

@@ -80,11 +80,11 @@ void ExactBuild::begin(std::uint64_t universe) {
   for (const Kept& member : members_) ++parts_[member.part].members;
   plan();
   if (!request_.parts && !is_constant(rest_)) {
-    // The members twice (from the universe, and once more at the end) and what passes; a little more than expected.
+    // The members and what passes beside them; a little more than expected.
     const std::uint64_t others = parts_[0].given - std::min(parts_[0].given, parts_[0].members);
     const std::uint64_t passing = parts_[0].members + (others >> columns_of(rest_));
     compact_at_ = std::max(kCompact, static_cast<std::size_t>(std::min(passing + passing / 16, kMaxReserved)));
-    kept_.reserve(compact_at_ + static_cast<std::size_t>(parts_[0].members));
+    kept_.reserve(compact_at_ + kExactColumn);
   }
   for (ExactCode code = 1; code <= RibbonShape::kMaxColumns && !error_; ++code) build_stage(code);
 }
