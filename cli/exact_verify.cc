@@ -78,7 +78,7 @@ int verify_exact(const AnyFilter& filter, const std::string& name, const KeyOpti
   const std::uint64_t universe_read = ask_all(filter, universe_keys, "universe", [&](Bytes key, bool in) {
     const bool member = std::binary_search(members.begin(), members.end(), identity_of(key));
     others += !member;
-    if (member && !in) out_of_members.add(text_of(key, keys.as));
+    // A member that is out was counted above.
     if (!member && in) in_of_others.add(text_of(key, keys.as));
   });
   const std::uint64_t errors = out_of_members.count + in_of_others.count;

@@ -72,7 +72,7 @@ std::string headroom_of(const Description& d) {
   const Family* const family = kind ? find_family(*kind) : nullptr;
   const bool built_once = kind == Kind::exact || kind == Kind::range || kind == Kind::map || kind == Kind::coded;
   if (built_once || (family != nullptr && !family->inserts)) return "none: built once, and for good";
-  if (family != nullptr && !family->takes_any_size) return "it grows";
+  if (family != nullptr && (!family->takes_any_size || kind == Kind::growing)) return "it grows";
   if (family != nullptr && family->forgets) return "it forgets the oldest keys";
   if (!d.capacity) return "unknown: the file does not say how many keys it was made for";
   const auto capacity = static_cast<double>(*d.capacity);

@@ -15,25 +15,22 @@ using namespace growing;
 // Copies `count` bits to a place behind which nothing is written yet, up to 8 bytes beyond it: zeros are left there.
 void copy_bits(const std::byte* from, std::uint64_t from_bit, std::byte* to, std::uint64_t to_bit,
                std::uint64_t count) noexcept {
-  constexpr std::uint64_t kAtOnce = 56;
   from += from_bit / 8;
-  from_bit %= 8;
   to += to_bit / 8;
   to_bit %= 8;
   // To a whole byte first.
-  std::uint64_t now = std::min(count, 8 - to_bit);
-  const std::uint64_t first = detail::load<std::uint64_t>(from) >> from_bit & below_bit(now);
-  *to = static_cast<std::byte>(std::to_integer<std::uint64_t>(*to) | first << to_bit);
-  for (;;) {
-    count -= now;
-    if (count == 0) return;
-    to += now == kAtOnce ? 7 : 1;
-    from_bit += now;
-    from += from_bit / 8;
-    from_bit %= 8;
-    now = std::min(count, kAtOnce);
-    detail::store(to, detail::load<std::uint64_t>(from) >> from_bit & below_bit(now));
-  }
+  const std::uint64_t first = std::min(count, 8 - to_bit);
+  const std::uint64_t bits = detail::load<std::uint64_t>(from) >> from_bit % 8 & below_bit(first);
+  *to++ |= static_cast<std::byte>(bits << to_bit & 0xff);
+  from_bit = from_bit % 8 + first;
+  from += from_bit / 8;
+  from_bit %= 8;
+  count -= first;
+  const auto word = [&] {
+    return detail::load<std::uint64_t>(from) >> from_bit | detail::load<std::uint64_t>(from + 1) << (8 - from_bit);
+  };
+  for (; count >= 64; count -= 64, from += 8, to += 8) detail::store(to, word());
+  if (count != 0) detail::store(to, word() & below_bit(count));
 }
 
 // The run ends of a part that is being written: some of them from slot `at` on.

@@ -16,6 +16,25 @@ using PortableBits = detail::isa::WordBits<detail::isa::Portable>;
 constexpr std::uint64_t from_bit(std::uint64_t i) noexcept { return ~std::uint64_t{0} << i; }
 constexpr std::uint64_t below_bit(std::uint64_t i) noexcept { return (std::uint64_t{1} << i) - 1; }
 
+// Moves bits from..to-1 of some words up by `width`, with `value` in the gap.  REQUIRES: 8 bytes behind the last one
+PERHAPS_INLINE void insert_bits(std::byte* words, std::uint64_t from, std::uint64_t to, std::uint32_t width,
+                                std::uint64_t value) noexcept {
+  std::byte* at = words + from / 8;
+  const std::uint64_t low = from % 8;
+  std::uint64_t left = low + (to - from) + width;
+  std::uint64_t old = detail::load<std::uint64_t>(at);
+  std::uint64_t word = (old & below_bit(low)) | (value | old >> low << width) << low;
+  for (; left > 64; left -= 64) {
+    detail::store(at, word);
+    at += 8;
+    const std::uint64_t carry = old >> (64 - width);
+    old = detail::load<std::uint64_t>(at);
+    word = old << width | carry;
+  }
+  const std::uint64_t kept = left < 64 ? from_bit(left) : 0;
+  detail::store(at, (word & ~kept) | (old & kept));
+}
+
 // A table that can be written. Slots are moved by shifting words; the last slot of a block and the first of the next
 // are carried over by hand.
 template <class Table>
@@ -104,19 +123,22 @@ class Editor : public Table {
 
   // Makes room at `slot` by moving the slots from there up to `unused` by one, and fills it.
   PERHAPS_INLINE void insert_at(std::uint64_t slot, std::uint64_t unused, std::uint64_t value, bool ends_run) noexcept {
-    const std::uint64_t lowest_block = block_of(slot);
     const std::uint64_t highest_block = block_of(unused);
-    for (std::uint64_t b = highest_block;; --b) {
-      const bool lowest = b == lowest_block;
-      const std::uint64_t low = lowest ? in_block(slot, b) : 0;
-      const std::uint64_t high = b == highest_block ? in_block(unused, b) : per_block() - 1;
-      slots_up(at(b), low, high);
-      set_slot_in(at(b), low, lowest ? value : slot_in(block(b - 1), per_block() - 1));
+    std::uint64_t b = block_of(slot);
+    std::uint64_t low = in_block(slot, b);
+    std::uint64_t carry = ends_run;
+    for (;; ++b) {
+      const bool highest = b == highest_block;
+      const std::uint64_t high = highest ? in_block(unused, b) : per_block() - 1;
       const std::uint64_t ends = run_ends(b);
-      const std::uint64_t carry = lowest ? std::uint64_t{ends_run} : run_ends(b - 1) >> (per_block() - 1);
       const std::uint64_t moves = from_bit(low) & (below_bit(high) << 1 | 1);
+      const std::uint64_t next_value = highest ? 0 : slot_in(block(b), per_block() - 1);
+      insert_bits(at(b), low * width(), high * width(), width(), value);
       set_run_ends(b, (ends & ~moves) | (((ends & from_bit(low)) << 1) & moves) | carry << low);
-      if (lowest) return;
+      if (highest) return;
+      value = next_value;
+      carry = ends >> (per_block() - 1);
+      low = 0;
     }
   }
 
@@ -139,27 +161,8 @@ class Editor : public Table {
     }
   }
 
-  // Slots low..high-1 become low+1..high. What slot `low` then holds is undefined. The words may end in the bits behind
-  // the slots, which keep what they hold.
-  PERHAPS_INLINE void slots_up(std::byte* words, std::uint64_t low, std::uint64_t high) noexcept {
-    if (low == high) return;
-    const std::uint64_t first = low * width();
-    const std::uint64_t last = (high + 1) * width() - 1;
-    const std::uint64_t bottom = first / 64;
-    std::uint64_t k = last / 64;
-    std::uint64_t word = word_at(words, k);
-    std::uint64_t keep = ~(below_bit(last % 64) << 1 | 1);
-    for (; k > bottom; --k) {
-      const std::uint64_t lower = word_at(words, k - 1);
-      set_word(words, k, (word & keep) | ((word << width() | lower >> (64 - width())) & ~keep));
-      word = lower;
-      keep = 0;
-    }
-    keep |= below_bit(first % 64);
-    set_word(words, k, (word & keep) | (word << width() & ~keep));
-  }
-
-  // Slots low+1..high become low..high-1. What slot `high` then holds is undefined.
+  // Slots low+1..high become low..high-1. What slot `high` then holds is undefined. The words may end in the bits
+  // behind the slots, which keep what they hold.
   PERHAPS_INLINE void slots_down(std::byte* words, std::uint64_t low, std::uint64_t high) noexcept {
     if (low == high) return;
     const std::uint64_t first = low * width();

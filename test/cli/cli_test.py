@@ -1080,6 +1080,9 @@ class Info(Case):
                          "checksum   ok"]:
                 self.assertIn(part, text)
             self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        for family in ["growing", "scalable"]:
+            self.ok("build", "-o", family, "--filter", family, "keys")
+            self.assertRegex(self.text("info", family), r"headroom +it grows\n")
         many = json.loads(self.ok("info", "--json", "line", "block"))
         self.assertEqual([d["file"] for d in many], ["line", "block"])
         self.assertEqual(self.ok("info", "line", "block").decode().count("format"), 2)
