@@ -23,9 +23,9 @@ class Answering : public Querying<Self, Key> {
 
   auto probe() const {
     if constexpr (requires { filter().view(); }) {
-      return [view = filter().view()](const Key& key) { return view.may_contain(key); };
+      return [view = filter().view()](const Key& key) __attribute__((always_inline)) { return view.may_contain(key); };
     } else {
-      return [&chain = filter()](const Key& key) { return chain.may_contain(key); };
+      return [&chain = filter()](const Key& key) __attribute__((always_inline)) { return chain.may_contain(key); };
     }
   }
   std::uint64_t mask(Keys keys) const {

@@ -50,7 +50,7 @@ class LimitOf : public Querying<LimitOf<kReads>, std::uint64_t> {
     }
   }
   auto probe() const {
-    return [table = memory_.data(), lines = lines_](std::uint64_t key) {
+    return [ table = memory_.data(), lines = lines_ ](std::uint64_t key) __attribute__((always_inline)) {
       return bits(table + detail::scale(mixed(key), lines) * kLineBytes);
     };
   }

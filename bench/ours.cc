@@ -63,7 +63,7 @@ class LineOfBytes : public Querying<LineOfBytes, std::uint64_t> {
     }
   }
   auto probe() const {
-    return [view = filter_.view()](const std::uint64_t& key) {
+    return [view = filter_.view()](const std::uint64_t& key) __attribute__((always_inline)) {
       return view.may_contain(Bytes(std::as_bytes(std::span(&key, 1))));
     };
   }
@@ -97,7 +97,9 @@ class AnyLine : public Querying<AnyLine, std::string_view> {
     }
   }
   auto probe() const {
-    return [&filter = *filter_](std::string_view key) { return filter.may_contain(perhaps::bytes_of(key)); };
+    return [&filter = *filter_](std::string_view key) __attribute__((always_inline)) {
+      return filter.may_contain(perhaps::bytes_of(key));
+    };
   }
   std::uint64_t batch(Keys keys) const {
     std::array<std::uint64_t, kColumn / kBatch> answers;

@@ -56,7 +56,7 @@ class Exact : public Querying<Exact<S>, std::uint64_t> {
     for (const std::uint64_t key : keys) set_.insert(key);
   }
   auto probe() const {
-    return [&set = set_](std::uint64_t key) { return set.contains(key); };
+    return [&set = set_](std::uint64_t key) __attribute__((always_inline)) { return set.contains(key); };
   }
 
  private:
@@ -92,7 +92,7 @@ class LevelDb : public Querying<LevelDb<Key>, Key> {
     policy_->CreateFilter(slices.data(), static_cast<int>(slices.size()), &filter_);
   }
   auto probe() const {
-    return [policy = policy_.get(), filter = leveldb::Slice(filter_)](const Key& key) {
+    return [ policy = policy_.get(), filter = leveldb::Slice(filter_) ](const Key& key) __attribute__((always_inline)) {
       const auto text = bytes_of(key);
       return policy->KeyMayMatch(leveldb::Slice(text.data(), text.size()), filter);
     };
@@ -124,7 +124,7 @@ class LibBloom : public Querying<LibBloom<Key>, Key> {
     for (const Key& key : keys) bloom_add(&bloom_, bytes_of(key).data(), static_cast<int>(bytes_of(key).size()));
   }
   auto probe() const {
-    return [this](const Key& key) {
+    return [this](const Key& key) __attribute__((always_inline)) {
       return bloom_check(&bloom_, bytes_of(key).data(), static_cast<int>(bytes_of(key).size())) == 1;
     };
   }

@@ -164,6 +164,36 @@ TEST(Fuse, WordsThatAreNotSpread) {
   }
 }
 
+// Nearly every lookup takes its slots by shorter products than the formula has. They are the same slots, up to the
+// longest segments for which that holds: a product that overflows, or a head taken for a plain one, would show here.
+TEST(Fuse, PlainProbesFollowTheFormula) {
+  using detail::FuseGeometry;
+  using detail::FuseProbe;
+  std::mt19937_64 random(16);
+  for (const std::uint32_t length : {1u, 2u, 1772u, FuseGeometry::kPlainLength - 1}) {
+    for (const std::uint32_t segments : {1u, 64u, 65535u}) {
+      const FuseGeometry g{segments, length, 0};
+      ASSERT_TRUE(FuseGeometry::is_plain(g.head()));
+      EXPECT_FALSE(FuseGeometry::is_plain(FuseGeometry{segments, length, 1}.head()));
+      EXPECT_FALSE(FuseGeometry::is_plain(FuseGeometry{segments, FuseGeometry::kPlainLength, 0}.head()));
+      EXPECT_FALSE(FuseGeometry::is_plain(FuseGeometry{segments, UINT32_MAX, 0}.head()));
+      EXPECT_FALSE(FuseGeometry::is_plain(FuseGeometry{0, length, 0}.head()));
+      for (const std::uint32_t shard_bits : {0u, 1u, 18u}) {
+        for (int i = 0; i < 1000; ++i) {
+          const std::uint64_t h = i == 0 ? 0 : i == 1 ? UINT64_MAX : random();
+          const auto plain = FuseProbe<4>::plain(g.head(), shard_bits, h);
+          const FuseProbe<4> formula(g, shard_bits, h);
+          EXPECT_EQ(plain.mixed, formula.mixed);
+          for (unsigned slot = 0; slot < 4; ++slot) {
+            ASSERT_EQ(plain.slot[slot], formula.slot[slot]) << length << ", " << segments << ", " << h;
+            ASSERT_LT(plain.slot[slot], g.slots(4));
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Fuse, DuplicatesCostNothing) {
   const auto once = random_digests(Hash(), 4, 1000);
   std::vector<Digest<Hash>> often;
