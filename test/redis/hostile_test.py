@@ -281,6 +281,13 @@ def test_each_defect():
         window = sealed(type_id("perhapsWF", 4) + text(b"perhapsW" + b"\0" * 56) + text(b"\0" * 64) + b"\0")
         assert client("RESTORE", "k", 0, window) == bad
         assert "perhapsWF: encoding 4: written by a version before 0.2" in server.log()
+        # The same in pieces. Only these very options were of that version; others are damage.
+        client("BF.RESERVE", "model", "0.01", 1000, "LAYOUT", "LINE")
+        header = client("BF.SCANDUMP", "model", 0)[1]
+        for options in (16, 24, 17, 48, 0x110, 0xffffffff):
+            reply = client("BF.LOADCHUNK", "k", 1, header[:12] + struct.pack("<I", options) + header[16:])
+            assert ("a version before 0.2" in reply) == (options in (16, 24)), (options, reply)
+            assert "a version before 0.2" in reply or reply == Error("ERR received bad data"), (options, reply)
 
         def growing(encoding=1, magic=b"perhapsG", first=0, step=20, rate=0.01, waiting=0, cut=None, table=None):
             if table is None:
