@@ -1,11 +1,16 @@
 // Opens arbitrary bytes as our own file. They never cause a crash. If they open, every query is answered, a copy
 // answers the same, and each operation of the family keeps its promise: inserted keys are found, only inserted keys are
 // erased, a union holds the keys of both, and a refused operation changes nothing. Each input is tried unchanged and
-// with its checksums repaired, so that the fuzzer gets past them. Seeds: test/golden/perhaps and test/corrupt/perhaps.
+// with its checksums repaired, so that the fuzzer gets past them. One that needs no repair is also written, in both
+// ways that there are, and opened by its name. Seeds: test/golden/perhaps and test/corrupt/perhaps.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "perhaps/any_map.h"
@@ -181,7 +186,31 @@ void ask_exact(const perhaps::File& file, const perhaps::AnyFilter& filter, std:
   demand(set->figures().layers >= 1);
 }
 
-void open(Bytes bytes, const perhaps::OpenOptions& options) {
+// An input with the checksums that a writer gives it is written again, and opened by its name.
+void write_again(const perhaps::File& file, const perhaps::OpenOptions& options, std::span<const Bytes> keys) {
+  static const std::string path =
+      (std::filesystem::temp_directory_path() / ("container_fuzz-" + std::to_string(getpid()))).string();
+  const Answers answers = query(*file.any(), keys);
+  const auto same = [&](bool in_memory) {
+    perhaps::OpenOptions by_name = options;
+    by_name.in_memory = in_memory;
+    const auto again = perhaps::File::open(path, by_name);
+    demand(again && query(*again->any(), keys) == answers);
+    std::filesystem::remove(path);
+  };
+  perhaps::Header header = file.header();
+  demand(static_cast<bool>(perhaps::write_container(path, header)));
+  same(false);
+  if (header.sections.size() != 1 || header.sections[0].type != 0) return;
+  const Bytes section = std::exchange(header.sections, {})[0].bytes;
+  auto filled = perhaps::NewContainer::create(path, header, section.size());
+  demand(static_cast<bool>(filled));
+  std::ranges::copy(section, filled->section().begin());
+  demand(static_cast<bool>(filled->commit(header.record)));
+  same(true);
+}
+
+void open(Bytes bytes, const perhaps::OpenOptions& options, bool as_it_came) {
   auto file = perhaps::File::over(bytes, options);
   if (!file) {
     demand(!file.error().detail.empty());
@@ -192,6 +221,7 @@ void open(Bytes bytes, const perhaps::OpenOptions& options) {
   std::vector<Bytes> keys;
   for (const std::string& key : text) keys.push_back(perhaps::bytes_of(key));
 
+  if (as_it_came && options.verify) write_again(*file, options, keys);
   const auto filter = file->any();
   query(*filter, keys);
   const auto description = filter->describe();
@@ -245,10 +275,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto* start = reinterpret_cast<const std::byte*>(data);
   const std::vector<std::byte> input(start, start + size);
   const std::vector<std::byte> valid = repaired(input);
-  for (const Bytes bytes : {Bytes(input), Bytes(valid)}) {
+  for (const bool as_it_came : {true, false}) {
+    const Bytes bytes(as_it_came ? input : valid);
     for (const bool verify : {true, false}) {
-      open(bytes, {.verify = verify, .secret = {}});
-      open(bytes, {.verify = verify, .secret = secret()});
+      open(bytes, {.verify = verify, .secret = {}}, as_it_came);
+      open(bytes, {.verify = verify, .secret = secret()}, as_it_came);
     }
   }
   return 0;

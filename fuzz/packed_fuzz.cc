@@ -29,6 +29,8 @@ void demand(bool truth) {
 std::vector<std::uint64_t> query(const PackedView& view, Bytes bytes, std::span<const std::uint64_t> digests) {
   std::vector<std::uint64_t> answers((digests.size() + 63) / 64);
   view.may_contain(digests, answers);
+  const perhaps::Description d = view.describe();
+  demand(d.fpr >= 0 && d.fpr <= 1 && (view.usable() || d.fpr == 1));
   for (std::size_t i = 0; i < digests.size(); ++i) {
     const bool answer = answers[i / 64] >> i % 64 & 1;
     view.prefetch(digests[i]);

@@ -4,8 +4,9 @@ They are made of files that are in the tree already, or of a fixed stream of ran
 layout changes. --all: also the larger files, for the fuzzer; without it, a few hundred for a test that runs each once.
 
   container  our golden files, and the damaged ones
-  format     files that other systems wrote, and those named after their defect, each after three bytes that select the
-             codec, its initial parameters or others, and the codec to convert to: itself, or another of its family
+  format     files that other systems wrote, and those named after their defect, each after four bytes that select the
+             codec, its initial parameters or others, the codec to convert to (itself, or another of its family), and
+             what the rest is; keys, for what a codec builds
   packed     every tag after random bytes of several lengths
   redis      random commands
   c_api      random calls
@@ -48,14 +49,24 @@ def format_(everything):
         if system == "xor_singleheader":
             family = ["fuse8", "fuse16", "xor8", "xor16"]
         data = path.read_bytes()
-        for codec in family if len(data) <= 16000 else []:
-            taken[codec] = taken.get(codec, 0) + 1
-            if not everything and taken[codec] > 12:
+        for codec in family if len(data) <= (160_000 if everything else 16_000) else []:
+            # A table is no filter, and a filter no table, but for the first few.
+            kind = path.suffix in (".ldb", ".sst", ".parquet"), codec.endswith(("-table", "-sst", "parquet"))
+            taken[codec, kind] = taken.get((codec, kind), 0) + 1
+            if taken[codec, kind] > (12 if kind[0] == kind[1] else 2) and not everything:
                 continue
-            for choice in (0, 255):
+            for choice in (0, 255, *((1, 2, 4, 85, 170) if everything and len(data) < 16_000 else ())):
                 to = family[(family.index(codec) + choice) % len(family)]
-                yield f"{codec}-{path.name}-{choice}", bytes([byte_of[codec], choice, byte_of[to]]) + data
-    assert set(taken) == set(codecs), f"no file for {set(codecs) - set(taken)}"
+                what = choice % 5 * 4 + (2 if choice == 0 and (everything or taken[codec, kind] == 12) else 0)
+                yield f"{codec}-{path.name}-{choice}", bytes([byte_of[codec], choice, byte_of[to], what]) + data
+    assert {codec for codec, _ in taken} == set(codecs), f"no file for {set(codecs) - {c for c, _ in taken}}"
+    stream = random.Random(3)
+    for codec in codecs:
+        for number in range(40 if everything else 4):
+            keys = [stream.randbytes(stream.choice([4, 8, 16])) for _ in range(stream.choice([0, 1, 30, 300]))]
+            choice = stream.randbytes(2) if number else bytes(2)
+            yield f"{codec}-keys-{number}", bytes([byte_of[codec], *choice, 1]) + b"".join(
+                bytes([len(key)]) + key for key in sorted(keys))
 
 
 def packed(everything):

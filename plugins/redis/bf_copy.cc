@@ -128,14 +128,14 @@ int bf_loadchunk(Context* context, String** argv, int argc) noexcept {
     };
     const std::string_view text(reinterpret_cast<const char*>(data.data()), data.size());
     constexpr std::size_t kOptions = 12;  // where they are in the header of a chain
-    const auto options = data.size() > kOptions ? std::to_integer<unsigned>(data[kOptions]) : 0;
-    if (text.starts_with(WindowFilter::kMagic1) || (options & BloomNumbers::kLine1) != 0) {
+    const auto options = format::Reader(data.subspan(std::min(data.size(), kOptions))).le<std::uint32_t>();
+    if (text.starts_with(WindowFilter::kMagic1) || (options & ~BloomNumbers::kFixed) == BloomNumbers::kLine1) {
       error = kOldHash;
     } else if (text.starts_with(WindowFilter::kMagic)) {
       install(Owned<Window>(Window::make()));
     } else if (text.starts_with(GrowingFilter::kMagic)) {
       install(Owned<Growing>(Growing::make()));
-    } else if ((options & BloomNumbers::kLine) != 0) {
+    } else if (redisbloom::LineLink::options_fit(options)) {
       install(Owned<Line>(Line::make()));
     } else {
       install(Owned<Bloom>(Bloom::make()));

@@ -7,7 +7,6 @@ Would notice: an item of the set that a Bloom or a cuckoo filter denies, a diges
     cluster_soak.py [--seconds 3600] [--seed 1]
 """
 import argparse
-import contextlib
 import random
 import signal
 import sys
@@ -15,20 +14,22 @@ import threading
 import time
 
 import harness
-from cluster_test import Cluster, agreed, nodes, six_nodes, slot_of
+from cluster_test import (NODE_TIMEOUT, PATIENT, Cluster, agreed, ask, living, move_slot, nodes, set_node_timeout,
+                          six_nodes, slot_of)
 from harness import Client, Error, wait_for
 
 TAGS = [f"{{t{i}}}" for i in range(12)]
-MOST = 2_000_000  # items, so that the memory is bounded
+MOST = 300_000  # items of a writer for each tag: spread over the whole time, so that all servers stay below 2 GB
+BATCH = 10
 REDIRECTED = ("MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "READONLY", "LOADING")
 
 
 class Writer(threading.Thread):
     """Adds items to the filters and the set of each tag, one message for the three of them."""
 
-    def __init__(self, number, ports, stop):
+    def __init__(self, number, ports, stop, seconds):
         super().__init__()
-        self.number, self.stop = number, stop
+        self.number, self.stop, self.pause = number, stop, seconds * BATCH / MOST
         self.cluster = Cluster(ports)
         self.acknowledged = {tag: [] for tag in TAGS}
         self.trouble = None
@@ -58,12 +59,12 @@ class Writer(threading.Thread):
     def run(self):
         try:
             count = 0
-            while not self.stop.is_set() and count < MOST:
+            while not self.stop.wait(self.pause) and count < MOST:
                 for tag in TAGS:
-                    items = [f"{self.number}:{count + i}" for i in range(10)]
+                    items = [f"{self.number}:{count + i}" for i in range(BATCH)]
                     if self.add(tag, items):
                         self.acknowledged[tag] += items
-                count += 10
+                count += BATCH
         except Exception as why:  # told by the main thread
             self.trouble = why
 
@@ -74,40 +75,20 @@ class Chaos:
         self.random = random.Random(seed)
         self.done = {"kills": 0, "failovers": 0, "slots moved": 0}
 
-    def ask(self, port, *words):
-        client = Client(port, timeout=20)
-        try:
-            return client(*words)
-        finally:
-            client.close()
-
     def table(self):
-        alive = next(p for p, s in self.servers.items() if s.process.poll() is None)
-        client = Client(alive, timeout=20)
-        try:
-            return nodes(client)
-        finally:
-            client.close()
+        return nodes(lambda *words: ask(living(self.servers)[0], *words))
 
     def masters(self):
         return {i: n for i, n in self.table().items() if "master" in n[1] and "fail" not in n[1] and n[3]}
 
     def healthy(self):
-        """Every node sees three masters with slots and three replicas, and each replica has what its master has."""
+        """Every node sees three masters with their slots and three replicas; each replica has what its master has."""
         try:
             for port in self.servers:
-                if b"cluster_state:ok" not in self.ask(port, "CLUSTER", "INFO"):
+                if sum("slave" in n[1] for n in nodes(lambda *words: ask(port, *words)).values()) != 3:
                     return False
-                seen = nodes(client := Client(port, timeout=20))
-                client.close()
-                flags = [n[1] for n in seen.values()]
-                if any("fail" in f or "fail?" in f for f in flags) or sum("slave" in f for f in flags) != 3:
-                    return False
-            with contextlib.ExitStack() as closing:
-                clients = [closing.enter_context(contextlib.closing(Client(p, timeout=20))) for p in self.servers]
-                if not agreed(clients):
-                    return False
-            return all(self.ask(n[0], "WAIT", 1, 5000) >= 1 for n in self.masters().values())
+            replicas = [ask(n[0], "WAIT", 1, 5000) for n in self.masters().values()]
+            return agreed(self.servers) and all(isinstance(count, int) and count >= 1 for count in replicas)
         except (OSError, ConnectionError):
             return False
 
@@ -119,27 +100,19 @@ class Chaos:
         self.servers[victim].stop(signal.SIGKILL)
         assert wait_for(lambda: len({n[0] for n in self.masters().values()} - {victim}) == 3, 120), self.table()
         self.servers[victim].start()
+        set_node_timeout(self.servers, NODE_TIMEOUT)
         self.done["kills"] += 1
 
     def fail_over(self):
         replica = self.random.choice(sorted(n[0] for n in self.table().values() if "slave" in n[1]))
-        if self.ask(replica, "CLUSTER", "FAILOVER") == "OK":
-            assert wait_for(lambda: replica in {n[0] for n in self.masters().values()}, 60), self.table()
-            self.done["failovers"] += 1
+        if ask(replica, "CLUSTER", "FAILOVER") == "OK":  # and the replica may give it up after 5 s
+            self.done["failovers"] += wait_for(lambda: replica in {n[0] for n in self.masters().values()}, 10)
 
     def reshard(self):
-        slot = slot_of(self.random.choice(TAGS))
-        table = self.masters()
-        owner = next(i for i, n in table.items() if any(
-            int(s.split("-")[0]) <= slot <= int(s.split("-")[-1]) for s in n[3] if not s.startswith("[")))
-        target = self.random.choice(sorted(set(table) - {owner}))
-        a, b = table[owner][0], table[target][0]
-        assert self.ask(b, "CLUSTER", "SETSLOT", slot, "IMPORTING", owner) == "OK"
-        assert self.ask(a, "CLUSTER", "SETSLOT", slot, "MIGRATING", target) == "OK"
-        while keys := self.ask(a, "CLUSTER", "GETKEYSINSLOT", slot, 1):
-            assert self.ask(a, "MIGRATE", "127.0.0.1", b, "", 0, 20000, "KEYS", *keys) == "OK"
-        for port in (b, a, *(n[0] for i, n in table.items() if i not in (owner, target))):
-            self.ask(port, "CLUSTER", "SETSLOT", slot, "NODE", target)
+        set_node_timeout(self.servers, PATIENT)
+        self.wait_healthy()
+        move_slot(self.servers, slot_of(self.random.choice(TAGS)))
+        set_node_timeout(self.servers, NODE_TIMEOUT)
         self.done["slots moved"] += 1
 
     def step(self):
@@ -173,13 +146,14 @@ def main():
         sys.exit("PERHAPS_REDIS_MODULE must name the module")
     with six_nodes() as servers:
         chaos = Chaos(servers, arguments.seed)
+        set_node_timeout(servers, NODE_TIMEOUT)
         chaos.wait_healthy()
         setup = Cluster(list(servers))
         for tag in TAGS:
             assert setup("BF.RESERVE", tag + "bf", 1e-6, 100_000) == "OK"
             assert setup("CF.RESERVE", tag + "cf", 100_000) == "OK"
         stop = threading.Event()
-        writers = [Writer(i, servers, stop) for i in range(2)]
+        writers = [Writer(i, servers, stop, arguments.seconds) for i in range(2)]
         for writer in writers:
             writer.start()
         deadline = time.monotonic() + arguments.seconds
@@ -200,7 +174,7 @@ def main():
         table = chaos.table()
         for port, flags, master, _ in table.values():
             if "slave" in flags:
-                assert chaos.ask(port, "DEBUG", "DIGEST") == chaos.ask(table[master][0], "DEBUG", "DIGEST"), port
+                assert ask(port, "DEBUG", "DIGEST") == ask(table[master][0], "DEBUG", "DIGEST"), port
         print(f"seed {arguments.seed}: {acknowledged} items acknowledged, {redis_lost} lost by Redis itself, "
               f"{ours_lost} lost beyond that; " + ", ".join(f"{n} {what}" for what, n in chaos.done.items()))
         assert acknowledged > 1000 and sum(chaos.done.values()) > 0

@@ -13,6 +13,8 @@ import harness
 from harness import Client, Error, Server, free_port, wait_for
 
 SLOTS = 16384
+NODE_TIMEOUT = 2000  # ms, while the others should notice that a node is dead
+PATIENT = 60_000  # at all other times: nobody takes a busy machine for a dead one
 
 
 def slot_of(key):
@@ -89,21 +91,71 @@ def nodes(client):
     return found
 
 
-def agreed(clients):
-    """True if all nodes name the same owner, with the same epoch, for every slot. A slot moved before that may end with
-    two masters that point at each other: the new owner takes an epoch it believes to be the greatest, and older news of
-    a greater one gives the slot back."""
-    def view(client):
-        lines = (line.split() for line in client("CLUSTER", "NODES").decode().splitlines())
-        return sorted((parts[0], parts[6], *parts[8:]) for parts in lines if "master" in parts[2])
-    return len({repr(view(client)) for client in clients}) == 1
+def ask(port, *words):
+    """An answer, over a connection of its own. A replica that takes over the data of its master answers LOADING to
+    everything meanwhile."""
+    def answered():
+        nonlocal answer
+        with contextlib.closing(Client(port)) as client:
+            answer = client(*words)
+        return not (isinstance(answer, Error) and answer.startswith("LOADING"))
+    answer = None
+    assert wait_for(answered, 60), (port, words, answer)
+    return answer
+
+
+def living(servers):
+    return [port for port, server in servers.items() if server.process.poll() is None]
+
+
+def set_node_timeout(servers, milliseconds):
+    for port in living(servers):
+        assert ask(port, "CONFIG", "SET", "cluster-node-timeout", milliseconds) == "OK"
+
+
+def agreed(servers):
+    """True if all nodes that are alive name the same owner, with the same epoch, for every slot, and none of them takes
+    another one for dead."""
+    ports = living(servers)
+    views = set()
+    for port in ports:
+        if b"cluster_state:ok" not in ask(port, "CLUSTER", "INFO"):
+            return False
+        lines = [line.split() for line in ask(port, "CLUSTER", "NODES").decode().splitlines()]
+        if any("fail" in line[2] and int(line[1].split("@")[0].split(":")[1]) in ports for line in lines):
+            return False
+        views.add(repr(sorted((line[0], line[6], *line[8:]) for line in lines if "master" in line[2] and line[8:])))
+    return len(views) == 1
+
+
+def move_slot(servers, slot):
+    """Gives a slot and its keys to the next master, and returns the ports of both.
+
+    The new owner takes an epoch that it believes to be the greatest. If news of a greater one is still on its way, the
+    slot is given back, and two masters point at each other for good: so all agree before. A replica that takes over
+    from its master does not know that a slot is on its way: so nobody may be taken for dead (PATIENT)."""
+    assert wait_for(lambda: agreed(servers), 60)
+    table = {i: n for i, n in nodes(lambda *words: ask(living(servers)[0], *words)).items() if n[3]}
+    owner = next(i for i, n in table.items() if any(
+        int(s.split("-")[0]) <= slot <= int(s.split("-")[-1]) for s in n[3]))
+    order = sorted(table)
+    target = order[(order.index(owner) + 1) % len(order)]
+    a, b = table[owner][0], table[target][0]
+    assert ask(b, "CLUSTER", "SETSLOT", slot, "IMPORTING", owner) == "OK"
+    assert ask(a, "CLUSTER", "SETSLOT", slot, "MIGRATING", target) == "OK"
+    while keys := ask(a, "CLUSTER", "GETKEYSINSLOT", slot, 10):
+        assert ask(a, "MIGRATE", "127.0.0.1", b, "", 0, 20000, "KEYS", *keys) == "OK"
+    for port in (b, a, *(n[0] for i, n in table.items() if i not in (owner, target))):
+        assert ask(port, "CLUSTER", "SETSLOT", slot, "NODE", target) == "OK"
+    assert wait_for(lambda: agreed(servers), 60)
+    return a, b
 
 
 @contextlib.contextmanager
 def six_nodes():
     """Three masters, three replicas; port -> Server."""
-    options = ("--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "2000",
-               "--cluster-replica-validity-factor", "0", "--appendonly", "no")
+    options = ("--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout",
+               str(PATIENT), "--cluster-replica-validity-factor", "0", "--appendonly", "no")
     servers = {}
     while len(servers) < 6:
         port = free_port()
@@ -190,45 +242,27 @@ def body(servers):
     assert replica("WAIT", 1, 10000) == 1
     for client in [cluster.at(n[0]) for n in masters().values()]:
         assert client("WAIT", 1, 10000) == 1
+    set_node_timeout(servers, NODE_TIMEOUT)
     servers[replica_port].stop(signal.SIGKILL)
     cluster.drop(replica_port)
     assert wait_for(lambda: master_id in masters(), 60)
+    set_node_timeout(servers, PATIENT)
+    assert wait_for(lambda: agreed(servers), 60)
     all_there(inside)
     add(inside, inside)
     inside *= 2
     servers[replica_port].start()
     all_there(inside)
 
-    # MIGRATE by hand: a slot with its keys. Everybody has seen that the one who was dead is a replica now, and nobody
-    # takes a busy machine for a dead one: a slot on its way to or from a master that is deposed belongs to no one.
-    def wait_ok():
-        for p in ports:
-            client = cluster.at(p)
-            assert wait_for(lambda: b"cluster_state:ok" in client("CLUSTER", "INFO")
-                            and sum("slave" in n[1] for n in nodes(client).values()) == 3), p
+    # MIGRATE by hand: a slot with its keys. Everybody has seen that the one who was dead is a replica now.
     for p in ports:
-        assert cluster.at(p)("CONFIG", "SET", "cluster-node-timeout", 60000) == "OK"
-    wait_ok()
-    slot = slot_of(bloom[0])
-    owners = {i: n for i, n in masters().items()}
-    cluster("BF.CARD", bloom[0])
-    source_port = next(p for p in ports if not isinstance(cluster.at(p)("BF.CARD", bloom[0]), Error))
-    source = next(i for i, n in owners.items() if n[0] == source_port)
-    target = next(i for i in owners if i != source)
-    target_port = owners[target][0]
-    assert cluster.at(target_port)("CLUSTER", "SETSLOT", slot, "IMPORTING", source) == "OK"
-    assert cluster.at(source_port)("CLUSTER", "SETSLOT", slot, "MIGRATING", target) == "OK"
-    keys = cluster.at(source_port)("CLUSTER", "GETKEYSINSLOT", slot, 100)
-    assert bloom[0].encode() in keys
-    assert cluster.at(source_port)("MIGRATE", "127.0.0.1", target_port, "", 0, 10000, "KEYS", *keys) == "OK"
-    for i in (target_port, source_port):
-        assert cluster.at(i)("CLUSTER", "SETSLOT", slot, "NODE", target) == "OK"
+        assert wait_for(lambda: sum("slave" in n[1] for n in nodes(cluster.at(p)).values()) == 3), p
+    source_port, target_port = move_slot(servers, slot_of(bloom[0]))
+    assert ask(source_port, "BF.CARD", bloom[0]).startswith("MOVED")
+    assert ask(target_port, "BF.CARD", bloom[0]) > 0
     all_there(inside)
 
     # Slots move while items come in.
-    wait_ok()
-    watchers = [servers[p].client() for p in ports]
-    assert wait_for(lambda: agreed(watchers))
     stop = threading.Event()
     trouble = []
     added = [inside]
@@ -252,23 +286,7 @@ def body(servers):
         assert wait_for(lambda: trouble or added[0] > inside + 5) and not trouble, trouble
         # The slots of ten keys, each to the next master.
         for k in bloom[:5] + cuckoo[:5]:
-            slot = slot_of(k)
-            table = masters()
-            owner = next(i for i, n in table.items() if any(
-                int(s.split("-")[0]) <= slot <= int(s.split("-")[-1]) for s in n[3] if not s.startswith("[")))
-            order = sorted(table)
-            target = order[(order.index(owner) + 1) % len(order)]
-            a, b = table[owner][0], table[target][0]
-            mover_a, mover_b = Client(a), Client(b)
-            assert mover_b("CLUSTER", "SETSLOT", slot, "IMPORTING", owner) == "OK"
-            assert mover_a("CLUSTER", "SETSLOT", slot, "MIGRATING", target) == "OK"
-            while keys := mover_a("CLUSTER", "GETKEYSINSLOT", slot, 10):
-                assert mover_a("MIGRATE", "127.0.0.1", b, "", 0, 10000, "KEYS", *keys) == "OK"
-            for mover in (mover_b, mover_a):
-                assert mover("CLUSTER", "SETSLOT", slot, "NODE", target) == "OK"
-            for other in table.values():
-                Client(other[0])("CLUSTER", "SETSLOT", slot, "NODE", target)
-            assert wait_for(lambda: agreed(watchers))
+            move_slot(servers, slot_of(k))
         before = added[0]
         assert wait_for(lambda: trouble or added[0] > before + 5) and not trouble, trouble
     finally:

@@ -154,7 +154,7 @@ class Writer:
 
     def capacity(self, least):
         r = self.random
-        if self.large < 6 and r.random() < 0.01:
+        if self.large == 0 or self.large < 6 and r.random() < 0.01:
             self.large += 1
             return r.randrange(2**30 + 1, 3 * 10**9) if self.version == 2 else r.randrange(10**8, 2**30 + 1)
         return r.randrange(least, 2000)
@@ -278,7 +278,7 @@ class Writer:
 
 def check_version(version):
     writer = Writer(version, SEED + version)
-    commands = [writer.command() for _ in range(COMMANDS)]
+    commands = [writer.reserve_bloom("bf:large"), *(writer.command() for _ in range(COMMANDS - 1))]
     print(f"RedisBloom {version}: {len(commands)} commands, seed {SEED + version}, {len(writer.keys)} keys")
     assert any(writer.is_large(f) for f in writer.keys.values())
     stream = b"".join(map(Client.pack, [("SELECT", "0"), *commands]))

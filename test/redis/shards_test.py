@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 import harness
-from cluster_test import Cluster, nodes, six_nodes, slot_of
+from cluster_test import NODE_TIMEOUT, Cluster, agreed, nodes, set_node_timeout, six_nodes, slot_of
 from harness import Error, Server, wait_for
 
 PROGRAMS = sys.argv.pop(1)
@@ -129,6 +129,7 @@ def test_cluster():
         assert tool.ok("query", "-c", "--redis", url + "-page", "keys") == b"20000\n"
 
         # A slot on its way: first with its key at home, then with the key at its new place, then done.
+        assert wait_for(lambda: agreed(servers), 60)
         table = {i: n for i, n in nodes(cluster.at(ports[0])).items() if "master" in n[1]}
         slot = slot_of(keys[0])
         owner = next(i for i, n in table.items() if any(
@@ -152,6 +153,8 @@ def test_cluster():
         for _, n in table.items():
             assert cluster.at(n[0])("WAIT", 1, 10000) >= 1
         alive = next(p for p in ports if p != b)
+        assert wait_for(lambda: agreed(servers), 60)
+        set_node_timeout(servers, NODE_TIMEOUT)
         servers[b].stop(signal.SIGKILL)
         url = url.replace(str(ports[0]), str(alive))
         here = tool("query", "seen.shards", "mixed")
