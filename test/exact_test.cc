@@ -357,11 +357,11 @@ TEST(Exact, CollisionsAreReported) {
   const Words another = {std::uint64_t{4} << 32};
   for (const bool announced : {true, false}) {
     for (const Words& member_checks : {same, another}) {
-      const auto build = detail::exact_build({}, {});
-      detail::exact_members(*build, {.words = members, .checks = member_checks});
-      if (announced) detail::exact_begin(*build, words.size());
-      detail::exact_add(*build, {.words = words, .checks = checks});
-      const auto tables = detail::exact_finish(*build);
+      const auto build = detail::ExactBuild::make({}, {});
+      build->add_members({.words = members, .checks = member_checks});
+      if (announced) build->begin(words.size());
+      build->add({.words = words, .checks = checks});
+      const auto tables = build->finish();
       EXPECT_EQ(bool(tables), member_checks == same);
       if (tables) continue;
       EXPECT_EQ(tables.error().code, Errc::unsupported);
@@ -370,13 +370,13 @@ TEST(Exact, CollisionsAreReported) {
     }
   }
   // Two members, or two others: one answer is right for both.
-  const auto build = detail::exact_build({}, {});
+  const auto build = detail::ExactBuild::make({}, {});
   const Words twice = {77, 77};
   const Words two_checks = {std::uint64_t{3} << 32, std::uint64_t{4} << 32};
-  detail::exact_members(*build, {.words = twice, .checks = two_checks});
-  detail::exact_add(*build, {.words = twice, .checks = two_checks});
-  detail::exact_add(*build, {.words = words, .checks = checks});
-  EXPECT_TRUE(detail::exact_finish(*build));
+  build->add_members({.words = twice, .checks = two_checks});
+  build->add({.words = twice, .checks = two_checks});
+  build->add({.words = words, .checks = checks});
+  EXPECT_TRUE(build->finish());
 }
 
 TEST(Exact, UpdatesFlipAnswers) {

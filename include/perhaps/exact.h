@@ -93,9 +93,6 @@ struct ExactFigures {
 
 namespace detail {
 
-class ExactTables;
-class ExactBuild;
-
 // Keys on their way. Parts may be missing: all keys are of one part.
 struct ExactKeys {
   std::span<const std::uint64_t> words;
@@ -104,24 +101,40 @@ struct ExactKeys {
 };
 
 // The set behind the typed handles: src/exact.
-PERHAPS_API void exact_query(const ExactTables& tables, const ExactKeys& keys, std::uint64_t* answers) noexcept;
-PERHAPS_API void exact_prefetch(const ExactTables& tables, std::uint64_t word) noexcept;
-PERHAPS_API ExactFigures exact_figures(const ExactTables& tables);
-PERHAPS_API std::uint64_t exact_bytes(const ExactTables& tables) noexcept;
-PERHAPS_API ExactParts exact_parts(const ExactTables& tables) noexcept;
-PERHAPS_API std::vector<std::uint64_t> exact_numbers(const ExactTables& tables);
-PERHAPS_API std::vector<Bytes> exact_sections(const ExactTables& tables);
-PERHAPS_API Result<std::shared_ptr<const ExactTables>> exact_over(std::span<const std::uint64_t> numbers,
-                                                                  std::span<const Bytes> sections);
-PERHAPS_API Result<std::shared_ptr<const ExactTables>> exact_stacked(std::shared_ptr<const ExactTables> below,
-                                                                     std::shared_ptr<const ExactTables> above);
-PERHAPS_API std::shared_ptr<ExactBuild> exact_build(const ExactRequest& request, BuildOptions options);
-PERHAPS_API void exact_members(ExactBuild& build, const ExactKeys& keys);
-PERHAPS_API void exact_count(ExactBuild& build, const ExactKeys& keys);
-PERHAPS_API void exact_begin(ExactBuild& build, std::uint64_t universe);
-PERHAPS_API bool exact_add(ExactBuild& build, const ExactKeys& keys);
-PERHAPS_API Result<std::shared_ptr<const ExactTables>> exact_finish(ExactBuild& build);
-PERHAPS_API std::uint64_t exact_advice(const ExactBuild& build) noexcept;
+class ExactTables {
+ public:
+  virtual ~ExactTables() = default;
+
+  // Of what numbers() and sections() gave.
+  PERHAPS_API static Result<std::shared_ptr<const ExactTables>> over(std::span<const std::uint64_t> numbers,
+                                                                     std::span<const Bytes> sections);
+  // `below`, with another answer for each key in `above`.
+  PERHAPS_API static Result<std::shared_ptr<const ExactTables>> stacked(std::shared_ptr<const ExactTables> below,
+                                                                        std::shared_ptr<const ExactTables> above);
+
+  virtual void query(const ExactKeys& keys, std::uint64_t* answers) const noexcept = 0;
+  virtual void prefetch(std::uint64_t word) const noexcept = 0;
+  virtual std::uint64_t bytes() const noexcept = 0;
+  virtual ExactParts parts() const noexcept = 0;
+  virtual ExactFigures figures() const = 0;
+  virtual std::vector<std::uint64_t> numbers() const = 0;
+  virtual std::vector<Bytes> sections() const = 0;
+};
+
+// The build behind the typed builder, whose functions have the same names.
+class ExactBuild {
+ public:
+  virtual ~ExactBuild() = default;
+
+  PERHAPS_API static std::unique_ptr<ExactBuild> make(const ExactRequest& request, BuildOptions options);
+
+  virtual void add_members(const ExactKeys& keys) = 0;
+  virtual void count(const ExactKeys& keys) = 0;
+  virtual void begin(std::uint64_t universe) = 0;
+  virtual bool add(const ExactKeys& keys) = 0;
+  virtual Result<std::shared_ptr<const ExactTables>> finish() = 0;
+  virtual std::uint64_t advice() const noexcept = 0;
+};
 
 // The second hash. Never stored.
 inline constexpr Hash kExactCheck{0x65786163746e6573u};
@@ -180,11 +193,11 @@ class ExactProbes {
   using digest = Digest<H>;
 
   H hasher() const noexcept { return hasher_; }
-  std::uint64_t byte_size() const noexcept { return detail::exact_bytes(*tables_); }
+  std::uint64_t byte_size() const noexcept { return tables_->bytes(); }
   // Which part a key belongs to. If there are any, a digest alone does not say.
-  ExactParts parts() const noexcept { return detail::exact_parts(*tables_); }
+  ExactParts parts() const noexcept { return tables_->parts(); }
   // Sizes, and the least that any structure would need.
-  ExactFigures figures() const { return detail::exact_figures(*tables_); }
+  ExactFigures figures() const { return tables_->figures(); }
 
   // In or out, for a key of the universe; for any other the answer means nothing.  REQUIRES: there are no parts
   bool contains(digest d) const noexcept { return contains(d, d); }
@@ -193,7 +206,7 @@ class ExactProbes {
     d.check(hasher_);
     const std::uint64_t word = d.word();
     std::uint64_t answer = 0;
-    detail::exact_query(*tables_, {.words = {&word, 1}, .parts = {&part.value, 1}}, &answer);
+    tables_->query({.words = {&word, 1}, .parts = {&part.value, 1}}, &answer);
     return answer != 0;
   }
   // A column: bit i % 64 of answers[i / 64] belongs to digests[i]; the unused bits of the last word become 0.
@@ -206,7 +219,7 @@ class ExactProbes {
                 std::span<std::uint64_t> answers) const noexcept {
     assert(answers.size() * kBatch >= digests.size());
     detail::exact_words(hasher_, digests, parts, [&](const detail::ExactKeys& keys, std::size_t from) {
-      detail::exact_query(*tables_, keys, answers.data() + from / kBatch);
+      tables_->query(keys, answers.data() + from / kBatch);
     });
   }
   // Keys instead of digests, whose part is known.
@@ -214,9 +227,8 @@ class ExactProbes {
   bool contains(const K& key) const noexcept {
     std::uint64_t answer = 0;
     const std::span<const K> one(&key, 1);
-    detail::exact_words_of_keys<false>(hasher_, parts(), one, [&](const detail::ExactKeys& keys, std::size_t) {
-      detail::exact_query(*tables_, keys, &answer);
-    });
+    detail::exact_words_of_keys<false>(
+        hasher_, parts(), one, [&](const detail::ExactKeys& keys, std::size_t) { tables_->query(keys, &answer); });
     return answer != 0;
   }
   template <ColumnKey K>
@@ -224,15 +236,15 @@ class ExactProbes {
     assert(answers.size() * kBatch >= keys.size());
     const std::span<const K> all = keys;
     detail::exact_words_of_keys<false>(hasher_, parts(), all, [&](const detail::ExactKeys& some, std::size_t from) {
-      detail::exact_query(*tables_, some, answers.data() + from / kBatch);
+      tables_->query(some, answers.data() + from / kBatch);
     });
   }
   // Loads what a later lookup of d will touch first.
-  void prefetch(digest d) const noexcept { detail::exact_prefetch(*tables_, d.word()); }
+  void prefetch(digest d) const noexcept { tables_->prefetch(d.word()); }
 
   // What a file stores: the header's numbers and its sections, which borrow from this set.
-  std::vector<std::uint64_t> numbers() const { return detail::exact_numbers(*tables_); }
-  std::vector<Bytes> sections() const { return detail::exact_sections(*tables_); }
+  std::vector<std::uint64_t> numbers() const { return tables_->numbers(); }
+  std::vector<Bytes> sections() const { return tables_->sections(); }
 
  protected:
   ExactProbes(std::shared_ptr<const detail::ExactTables> tables, H hasher) noexcept
@@ -255,7 +267,7 @@ class BasicExactView : public ExactProbes<H> {
   // What numbers() and sections() gave. Damage that would lead a lookup astray is an error.
   static Result<BasicExactView> over(std::span<const std::uint64_t> numbers, std::span<const Bytes> sections,
                                      H hasher = H{}) {
-    auto tables = detail::exact_over(numbers, sections);
+    auto tables = detail::ExactTables::over(numbers, sections);
     if (!tables) return std::move(tables).error();
     return BasicExactView(*std::move(tables), hasher);
   }
@@ -264,7 +276,7 @@ class BasicExactView : public ExactProbes<H> {
     if (!(this->hasher() == update.hasher())) {
       return Error{Errc::mismatch, "exact: the update was built with another hash, seed or key"};
     }
-    auto both = detail::exact_stacked(this->tables(), update.tables());
+    auto both = detail::ExactTables::stacked(this->tables(), update.tables());
     if (!both) return std::move(both).error();
     return BasicExactView(*std::move(both), this->hasher());
   }
@@ -320,38 +332,38 @@ class BasicExactBuilder {
 
   // Of no members so far.
   explicit BasicExactBuilder(const ExactRequest& request = {}, BuildOptions options = {}, H hasher = H{})
-      : parts_(request.parts), hasher_(hasher), build_(detail::exact_build(request, std::move(options))) {}
+      : parts_(request.parts), hasher_(hasher), build_(detail::ExactBuild::make(request, std::move(options))) {}
 
   H hasher() const noexcept { return hasher_; }
 
   // Digests, of one part, or keys.
   template <class T>
   void add_members(std::span<const T> members) {
-    in_words(members, [&](const detail::ExactKeys& keys) { detail::exact_members(*build_, keys); });
+    in_words(members, [&](const detail::ExactKeys& keys) { build_->add_members(keys); });
   }
   // The universe, for the first time, if it can be read twice and there are parts: it fixes their columns.
   template <class T>
   void count(std::span<const T> universe) {
-    in_words(universe, [&](const detail::ExactKeys& keys) { detail::exact_count(*build_, keys); });
+    in_words(universe, [&](const detail::ExactKeys& keys) { build_->count(keys); });
   }
   // No more members. About so many keys will come, members included; 0: those that were counted.
-  void begin(std::uint64_t universe = 0) { detail::exact_begin(*build_, universe); }
+  void begin(std::uint64_t universe = 0) { build_->begin(universe); }
   // The universe. Without begin() it is kept until finish(). False once it cannot be stored; finish() says why.
   template <class T>
   bool add(std::span<const T> universe) {
     bool stored = true;
-    in_words(universe, [&](const detail::ExactKeys& keys) { stored = detail::exact_add(*build_, keys); });
+    in_words(universe, [&](const detail::ExactKeys& keys) { stored = build_->add(keys); });
     return stored;
   }
   // Once. Fails if digests collide, or if the operating system has no room for the temporary file.
   Result<BasicExact<H>> finish() {
-    auto tables = detail::exact_finish(*build_);
+    auto tables = build_->finish();
     if (!tables) return std::move(tables).error();
     return BasicExact<H>(*std::move(tables), hasher_);
   }
   // After finish(): what begin() should have been told, because keys of the universe repeat and a set of other columns
   // would be smaller; 0: nothing else.
-  std::uint64_t advice() const noexcept { return detail::exact_advice(*build_); }
+  std::uint64_t advice() const noexcept { return build_->advice(); }
 
  private:
   template <class T, class Use>
@@ -367,7 +379,7 @@ class BasicExactBuilder {
 
   ExactParts parts_;
   H hasher_;
-  std::shared_ptr<detail::ExactBuild> build_;
+  std::unique_ptr<detail::ExactBuild> build_;
 };
 
 // Under the default hash.

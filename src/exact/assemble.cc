@@ -16,14 +16,14 @@ std::string hex(std::uint64_t word) {
 
 }  // namespace
 
-Result<std::shared_ptr<const ExactTables>> ExactBuild::assemble() {
+Result<std::shared_ptr<const ExactTables>> ExactSteps::assemble() {
   settle();
   std::vector<Kept> all = values();
   if (failed_) return *error_;
   decide_dense(all);
   if (failed_) return *error_;
   drop_filtered(all);
-  auto tables = std::make_shared<ExactTables>();
+  auto tables = std::make_shared<ExactLayers>();
   ExactLayer& layer = tables->layers.emplace_back();
   layer.members = std::accumulate(parts_.begin(), parts_.end(), std::uint64_t{0},
                                   [](std::uint64_t sum, const ExactPart& part) { return sum + part.members; });
@@ -44,7 +44,7 @@ Result<std::shared_ptr<const ExactTables>> ExactBuild::assemble() {
 
 // All kept keys with what they are, in place: they are most of the memory. Members that the universe does not have are
 // kept, too. Two keys of one digest must agree.
-std::vector<Kept> ExactBuild::values() {
+std::vector<Kept> ExactSteps::values() {
   std::vector<Kept> all = std::exchange(kept_, {});
   std::vector<Kept> members = std::exchange(members_, {});
   auto missing = members.begin();
@@ -69,7 +69,7 @@ std::vector<Kept> ExactBuild::values() {
 }
 
 // Groups without a filter have all of their keys here: if members are the larger side, the others are listed.
-void ExactBuild::decide_dense(const std::vector<Kept>& all) {
+void ExactSteps::decide_dense(const std::vector<Kept>& all) {
   struct Group {
     std::uint64_t members = 0;
     std::uint64_t others = 0;
@@ -106,7 +106,7 @@ void ExactBuild::decide_dense(const std::vector<Kept>& all) {
 }
 
 // What a filter of those that are no members denies is in, and needs no bit.
-void ExactBuild::drop_filtered(std::vector<Kept>& all) const {
+void ExactSteps::drop_filtered(std::vector<Kept>& all) const {
   std::erase_if(all, [&](const Kept& key) {
     const ExactCode code = code_of(key.part);
     if (key.member == 0 || is_constant(code) || (code & kInverted) == 0 || columns_of(code) == 0) return false;
@@ -117,7 +117,7 @@ void ExactBuild::drop_filtered(std::vector<Kept>& all) const {
 }
 
 // One bit for each stored key: is it listed? No map if all are.
-Result<void> ExactBuild::add_map(ExactLayer& layer, std::span<const Kept> all) {
+Result<void> ExactSteps::add_map(ExactLayer& layer, std::span<const Kept> all) {
   const auto is_listed = [&](const Kept& key) { return (key.member != 0) != ((code_of(key.part) & kInverted) != 0); };
   const auto is_stored = [&](const Kept& key) { return !is_constant(code_of(key.part)); };
   if (std::all_of(all.begin(), all.end(), [&](const Kept& key) { return !is_stored(key) || is_listed(key); }))
@@ -145,7 +145,7 @@ Result<void> ExactBuild::add_map(ExactLayer& layer, std::span<const Kept> all) {
   return {};
 }
 
-void ExactBuild::add_directory(ExactLayer& layer) {
+void ExactSteps::add_directory(ExactLayer& layer) {
   std::vector<ExactPart> listed;
   std::copy_if(parts_.begin(), parts_.end(), std::back_inserter(listed),
                [](const ExactPart& part) { return part.listed; });
@@ -159,7 +159,7 @@ void ExactBuild::add_directory(ExactLayer& layer) {
   layer.directory = directory.bytes();
 }
 
-bool ExactBuild::all_right(const ExactTables& tables, std::span<const Kept> all) const noexcept {
+bool ExactSteps::all_right(const ExactTables& tables, std::span<const Kept> all) const noexcept {
   std::array<std::uint64_t, kExactColumn> words;
   std::array<std::uint64_t, kExactColumn> parts;
   std::array<std::uint64_t, kExactColumn / kBatch> answers;
@@ -169,7 +169,7 @@ bool ExactBuild::all_right(const ExactTables& tables, std::span<const Kept> all)
       words[i] = some[i].word;
       parts[i] = some[i].part == Kept::kUnknownPart ? 0 : parts_[some[i].part].digest;
     }
-    exact_query(tables, {.words = {words.data(), some.size()}, .parts = {parts.data(), some.size()}}, answers.data());
+    tables.query({.words = {words.data(), some.size()}, .parts = {parts.data(), some.size()}}, answers.data());
     for (std::size_t i = 0; i < some.size(); ++i) {
       const bool unknown = some[i].part == Kept::kUnknownPart;
       if (!unknown && (answers[i / kBatch] >> (i % kBatch) & 1) != some[i].member) return false;
@@ -179,7 +179,7 @@ bool ExactBuild::all_right(const ExactTables& tables, std::span<const Kept> all)
 }
 
 // How many keys: as counted or, if they repeat, as estimated from what passed; kept keys are counted exactly.
-std::uint64_t ExactBuild::universe() const noexcept {
+std::uint64_t ExactSteps::universe() const noexcept {
   if (request_.parts) {
     std::uint64_t sum = 0;
     for (const ExactPart& part : parts_) sum += std::max(part.given, part.members);

@@ -1,6 +1,8 @@
 // Building an exact set until its universe has been read: members, columns, filters, what passes them.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <new>
 
 #include "exact/builder.h"
 #include "perhaps/detail/threads.h"
@@ -56,7 +58,7 @@ ExactCode filter_code(ExactCode code) noexcept {
 
 }  // namespace
 
-void ExactBuild::add_members(const ExactKeys& keys) {
+void ExactSteps::add_members(const ExactKeys& keys) {
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < keys.words.size(); ++i) {
     const std::uint32_t part = request_.parts ? find_or_add(part_of(keys, i)) : 0;
@@ -64,7 +66,7 @@ void ExactBuild::add_members(const ExactKeys& keys) {
   }
 }
 
-void ExactBuild::count(const ExactKeys& keys) {
+void ExactSteps::count(const ExactKeys& keys) {
   const std::lock_guard lock(mutex_);
   if (!request_.parts) {
     parts_[0].given += keys.words.size();
@@ -73,7 +75,7 @@ void ExactBuild::count(const ExactKeys& keys) {
   for (std::size_t i = 0; i < keys.words.size(); ++i) ++parts_[find_or_add(part_of(keys, i))].given;
 }
 
-void ExactBuild::begin(std::uint64_t universe) {
+void ExactSteps::begin(std::uint64_t universe) {
   if (!request_.parts && universe != 0) parts_[0].given = std::min(universe, kMaxKeys);
   begun_ = true;
   sort_distinct(members_, options_.threads);
@@ -89,31 +91,31 @@ void ExactBuild::begin(std::uint64_t universe) {
   for (ExactCode code = 1; code <= RibbonShape::kMaxColumns && !error_; ++code) build_stage(code);
 }
 
-bool ExactBuild::add(const ExactKeys& keys) {
+bool ExactSteps::add(const ExactKeys& keys) {
   if (failed_) return false;
   given_.fetch_add(keys.words.size(), std::memory_order_relaxed);
   begun_ ? pass(keys) : keep(keys);
   return !failed_;
 }
 
-Result<std::shared_ptr<const ExactTables>> ExactBuild::finish() {
+Result<std::shared_ptr<const ExactTables>> ExactSteps::finish() {
   if (!begun_ && !failed_) replay();
   if (failed_) return *error_;
   return assemble();
 }
-void ExactBuild::fail(Error error) {
+void ExactSteps::fail(Error error) {
   const std::lock_guard lock(mutex_);
   if (!error_) error_ = std::move(error);
   failed_ = true;
 }
-std::uint32_t ExactBuild::find_or_add(std::uint64_t digest) {
+std::uint32_t ExactSteps::find_or_add(std::uint64_t digest) {
   const auto [at, added] = part_index_.try_emplace(digest, static_cast<std::uint32_t>(parts_.size()));
   if (added) parts_.push_back({.digest = digest});
   return at->second;
 }
 
 // Gives each part its code, and those that do not pay for an entry the one of the rest.
-void ExactBuild::plan() {
+void ExactSteps::plan() {
   const auto others = [](const ExactPart& part) { return part.given - std::min(part.given, part.members); };
   if (!request_.parts) {
     parts_[0].code = filter_code(plan_of(parts_[0].members, others(parts_[0])).code);
@@ -138,7 +140,7 @@ void ExactBuild::plan() {
   // A part that is queried and has no entry, although all that were counted have one.
   if (std::all_of(parts_.begin(), parts_.end(), [](const ExactPart& part) { return part.listed; })) rest_ = kAllOut;
 }
-void ExactBuild::build_stage(ExactCode code) {
+void ExactSteps::build_stage(ExactCode code) {
   std::vector<std::uint64_t> words;
   for (const Kept& member : members_) {
     if (parts_[member.part].code == code && (words.empty() || words.back() != member.word))
@@ -148,7 +150,7 @@ void ExactBuild::build_stage(ExactCode code) {
   if (words.empty() && rest_ == code) rest_ = kAllOut;
   if (!words.empty()) add_stage(code, words);
 }
-void ExactBuild::add_stage(ExactCode code, std::span<const std::uint64_t> words) {
+void ExactSteps::add_stage(ExactCode code, std::span<const std::uint64_t> words) {
   auto built = build_ribbon(words, columns_of(code), options_);
   if (!built) return fail(std::move(built).error());
   memory_.push_back(std::move(built->table));
@@ -156,7 +158,7 @@ void ExactBuild::add_stage(ExactCode code, std::span<const std::uint64_t> words)
 }
 
 // Keeps what passes the filters.
-void ExactBuild::pass(const ExactKeys& keys) {
+void ExactSteps::pass(const ExactKeys& keys) {
   std::vector<Kept> kept;
   const auto keep_one = [&](std::size_t i, std::uint32_t part) {
     kept.push_back({keys.words[i], check_of(keys, i), part & Kept::kUnknownPart, 0});
@@ -196,14 +198,14 @@ void ExactBuild::pass(const ExactKeys& keys) {
   sort_distinct(kept_, 1);
   compact_at_ = std::max(compact_at_, 2 * kept_.size());
 }
-const ExactStage* ExactBuild::stage_of(ExactCode code) const noexcept {
+const ExactStage* ExactSteps::stage_of(ExactCode code) const noexcept {
   for (const ExactStage& stage : stages_) {
     if (stage.code == code) return &stage;
   }
   return nullptr;
 }
 
-void ExactBuild::keep(const ExactKeys& keys) {
+void ExactSteps::keep(const ExactKeys& keys) {
   std::vector<std::uint64_t> words;
   words.reserve(keys.words.size() * unit());
   for (std::size_t i = 0; i < keys.words.size(); ++i) {
@@ -213,7 +215,7 @@ void ExactBuild::keep(const ExactKeys& keys) {
   if (auto done = spool_.add(words); !done) fail(std::move(done).error());
 }
 template <class Use>
-void ExactBuild::from_spool(Use use) {
+void ExactSteps::from_spool(Use use) {
   auto done = spool_.read(options_.threads, unit(), [&](std::span<const std::uint64_t> words) {
     const auto width = static_cast<std::size_t>(unit());
     std::vector<std::uint64_t> columns(kExactColumn * width);
@@ -231,7 +233,7 @@ void ExactBuild::from_spool(Use use) {
   });
   if (!done) fail(std::move(done).error());
 }
-void ExactBuild::replay() {
+void ExactSteps::replay() {
   for (std::uint64_t keys = given_;;) {
     if (request_.parts) from_spool([&](const ExactKeys& some) { count(some); });
     if (failed_) return;
@@ -246,7 +248,7 @@ void ExactBuild::replay() {
     start_again();
   }
 }
-void ExactBuild::start_again() {
+void ExactSteps::start_again() {
   stages_.clear();
   memory_.clear();
   kept_.clear();
@@ -256,7 +258,7 @@ void ExactBuild::start_again() {
 }
 
 // Members and what has passed beside them, sorted and apart. Which code would have been best is known now.
-void ExactBuild::settle() {
+void ExactSteps::settle() {
   if (settled_) return;
   settled_ = true;
   sort_distinct(kept_, options_.threads);
@@ -280,24 +282,51 @@ void ExactBuild::settle() {
   if (plan_of(members, estimated_).code != rest_) advice_ = members + std::max<std::uint64_t>(estimated_, 1);
 }
 
-std::shared_ptr<ExactBuild> exact_build(const ExactRequest& request, BuildOptions options) {
-  return std::make_shared<ExactBuild>(request, std::move(options));
+namespace {
+
+// What was given and then forgotten would make a set that lacks it: after a step that ran out of memory every other one
+// throws as well, whatever the caller did with the first exception.
+class WholeBuild final : public ExactBuild {
+  template <class Step>
+  auto take(Step step) {
+    if (no_memory_) throw std::bad_alloc();
+    try {
+      return step();
+    } catch (const std::bad_alloc&) {
+      no_memory_ = true;
+      throw;
+    }
+  }
+
+ public:
+  WholeBuild(const ExactRequest& request, BuildOptions options) : steps_(request, std::move(options)) {}
+
+  void add_members(const ExactKeys& keys) override {
+    take([&] { steps_.add_members(keys); });
+  }
+  void count(const ExactKeys& keys) override {
+    take([&] { steps_.count(keys); });
+  }
+  void begin(std::uint64_t universe) override {
+    take([&] { steps_.begin(universe); });
+  }
+  bool add(const ExactKeys& keys) override {
+    return take([&] { return steps_.add(keys); });
+  }
+  Result<std::shared_ptr<const ExactTables>> finish() override {
+    return take([&] { return steps_.finish(); });
+  }
+  std::uint64_t advice() const noexcept override { return steps_.advice(); }
+
+ private:
+  ExactSteps steps_;
+  std::atomic<bool> no_memory_ = false;  // and members or keys of the universe may have been lost
+};
+
+}  // namespace
+
+std::unique_ptr<ExactBuild> ExactBuild::make(const ExactRequest& request, BuildOptions options) {
+  return std::make_unique<WholeBuild>(request, std::move(options));
 }
-void exact_members(ExactBuild& build, const ExactKeys& keys) {
-  build.complete([&] { build.add_members(keys); });
-}
-void exact_count(ExactBuild& build, const ExactKeys& keys) {
-  build.complete([&] { build.count(keys); });
-}
-void exact_begin(ExactBuild& build, std::uint64_t universe) {
-  build.complete([&] { build.begin(universe); });
-}
-bool exact_add(ExactBuild& build, const ExactKeys& keys) {
-  return build.complete([&] { return build.add(keys); });
-}
-Result<std::shared_ptr<const ExactTables>> exact_finish(ExactBuild& build) {
-  return build.complete([&] { return build.finish(); });
-}
-std::uint64_t exact_advice(const ExactBuild& build) noexcept { return build.advice(); }
 
 }  // namespace perhaps::detail

@@ -11,7 +11,6 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -48,25 +47,12 @@ struct ExactPart {
   ExactCode code = 0;
 };
 
-class ExactBuild {
+class ExactSteps {
  public:
-  ExactBuild(const ExactRequest& request, BuildOptions options)
+  ExactSteps(const ExactRequest& request, BuildOptions options)
       : request_(request), options_(std::move(options)), spool_(options_) {
     options_.threads = std::max(options_.threads, 1u);
     if (!request_.parts) parts_.push_back({});
-  }
-
-  // What was given and then forgotten would make a set that lacks it: after a step that ran out of memory every other
-  // one throws as well, whatever the caller did with the first exception.
-  template <class Step>
-  auto complete(Step step) {
-    if (no_memory_) throw std::bad_alloc();
-    try {
-      return step();
-    } catch (const std::bad_alloc&) {
-      no_memory_ = true;
-      throw;
-    }
   }
 
   void add_members(const ExactKeys& keys);
@@ -113,7 +99,6 @@ class ExactBuild {
   std::mutex mutex_;
   std::atomic<bool> failed_ = false;
   std::optional<Error> error_;
-  std::atomic<bool> no_memory_ = false;  // and members or keys of the universe may have been lost
 
   std::vector<ExactPart> parts_;  // one, if there are no parts
   std::unordered_map<std::uint64_t, std::uint32_t> part_index_;

@@ -269,24 +269,38 @@ std::uint64_t ExactLayer::bytes() const noexcept {
   return sum;
 }
 
-Result<ExactTables> ExactTables::over(std::span<const std::uint64_t> all, std::span<const Bytes> all_sections) {
+Result<std::shared_ptr<const ExactTables>> ExactTables::over(std::span<const std::uint64_t> all,
+                                                             std::span<const Bytes> all_sections) {
   Numbers numbers(all);
   Sections sections(all_sections);
   const std::uint64_t layers = numbers.next();
-  if (numbers.missing() || layers == 0 || layers > kMaxLayers) return bad(std::to_string(layers) + " layers");
-  ExactTables tables;
+  if (numbers.missing() || layers == 0 || layers > ExactLayers::kMaxLayers)
+    return bad(std::to_string(layers) + " layers");
+  auto tables = std::make_shared<ExactLayers>();
   for (std::uint64_t i = 0; i < layers; ++i) {
     auto layer = read_layer(numbers, sections);
     if (!layer) return std::move(layer).error();
-    tables.layers.push_back(*std::move(layer));
+    tables->layers.push_back(*std::move(layer));
   }
   if (!numbers.empty() || !sections.empty()) return bad("more numbers or sections than its layers have");
-  if (auto sound = tables.check(); !sound) return std::move(sound).error();
-  return tables;
+  if (auto sound = tables->check(); !sound) return std::move(sound).error();
+  return std::shared_ptr<const ExactTables>(std::move(tables));
+}
+
+Result<std::shared_ptr<const ExactTables>> ExactTables::stacked(std::shared_ptr<const ExactTables> below,
+                                                                std::shared_ptr<const ExactTables> above) {
+  auto both = std::make_shared<ExactLayers>();
+  for (const auto* const tables : {&below, &above}) {
+    const auto& layers = static_cast<const ExactLayers&>(**tables).layers;  // there are no others
+    both->layers.insert(both->layers.end(), layers.begin(), layers.end());
+  }
+  both->below = {std::move(below), std::move(above)};
+  if (auto sound = both->check(); !sound) return std::move(sound).error();
+  return std::shared_ptr<const ExactTables>(std::move(both));
 }
 
 // A key has one part in all layers.
-Result<void> ExactTables::check() const {
+Result<void> ExactLayers::check() const {
   if (layers.empty() || layers.size() > kMaxLayers) return bad(std::to_string(layers.size()) + " layers");
   for (const ExactLayer& layer : layers) {
     if (layer.parts && layer.parts != parts()) return bad("its layers have parts by different fields");
@@ -294,46 +308,44 @@ Result<void> ExactTables::check() const {
   return {};
 }
 
-ExactParts ExactTables::parts() const noexcept {
+ExactParts ExactLayers::parts() const noexcept {
   for (const ExactLayer& layer : layers) {
     if (layer.parts) return layer.parts;
   }
   return {};
 }
 
-void exact_query(const ExactTables& tables, const ExactKeys& keys, std::uint64_t* answers) noexcept {
+void ExactLayers::query(const ExactKeys& keys, std::uint64_t* answers) const noexcept {
   for (std::size_t from = 0; from < keys.words.size(); from += kExactColumn) {
     const std::size_t count = std::min(kExactColumn, keys.words.size() - from);
     const ExactKeys some{.words = keys.words.subspan(from, count),
                          .parts = keys.parts.empty() ? keys.parts : keys.parts.subspan(from, count)};
     std::fill_n(answers, (count + kBatch - 1) / kBatch, 0);
-    for (const ExactLayer& layer : tables.layers) layer.query(some, answers);
+    for (const ExactLayer& layer : layers) layer.query(some, answers);
     answers += count / kBatch;
   }
 }
 
-void exact_prefetch(const ExactTables& tables, std::uint64_t word) noexcept {
-  const ExactLayer& first = tables.layers[0];
+void ExactLayers::prefetch(std::uint64_t word) const noexcept {
+  const ExactLayer& first = layers[0];
   if (const ExactStage* const stage = first.stage_of(first.rest)) {
     RibbonLayout::prefetch(stage->shape, stage->table.data(), word);
   }
 }
 
-std::uint64_t exact_bytes(const ExactTables& tables) noexcept {
+std::uint64_t ExactLayers::bytes() const noexcept {
   std::uint64_t sum = 0;
-  for (const ExactLayer& layer : tables.layers) sum += layer.bytes();
+  for (const ExactLayer& layer : layers) sum += layer.bytes();
   return sum;
 }
 
-ExactParts exact_parts(const ExactTables& tables) noexcept { return tables.parts(); }
-
-ExactFigures exact_figures(const ExactTables& tables) {
-  const ExactLayer& first = tables.layers[0];
+ExactFigures ExactLayers::figures() const {
+  const ExactLayer& first = layers[0];
   ExactFigures figures;
   figures.members = first.members;
   figures.universe = first.universe;
-  figures.bytes = exact_bytes(tables);
-  figures.layers = tables.layers.size();
+  figures.bytes = bytes();
+  figures.layers = layers.size();
   figures.parts = first.part_count();
   figures.limit_bits = log2_choose(static_cast<double>(first.universe), static_cast<double>(first.members));
   figures.more.emplace_back("answers", "in or out, right for every key of the universe; meaningless for any other");
@@ -344,21 +356,21 @@ ExactFigures exact_figures(const ExactTables& tables) {
                ((stage.code & kInverted) != 0 ? " inverted" : "");
   }
   figures.more.emplace_back("columns", columns.empty() ? "0" : columns);
-  if (const ExactParts parts = tables.parts()) {
-    figures.more.emplace_back("part field", std::to_string(parts.field));
+  if (const ExactParts by = parts()) {
+    figures.more.emplace_back("part field", std::to_string(by.field));
     figures.more.emplace_back("parts listed", std::to_string(first.part_count()));
   }
-  if (tables.layers.size() > 1) figures.more.emplace_back("layers", std::to_string(tables.layers.size()));
+  if (layers.size() > 1) figures.more.emplace_back("layers", std::to_string(layers.size()));
   return figures;
 }
 
-std::vector<std::uint64_t> exact_numbers(const ExactTables& tables) {
-  std::vector<std::uint64_t> all = {tables.layers.size()};
+std::vector<std::uint64_t> ExactLayers::numbers() const {
+  std::vector<std::uint64_t> all = {layers.size()};
   const auto append = [&](const std::vector<std::uint64_t>& some) {
     all.push_back(some.size());
     all.insert(all.end(), some.begin(), some.end());
   };
-  for (const ExactLayer& layer : tables.layers) {
+  for (const ExactLayer& layer : layers) {
     all.insert(all.end(), {layer.members, layer.universe, layer.parts.field,
                            static_cast<std::uint64_t>(static_cast<unsigned char>(layer.parts.delimiter)), layer.rest,
                            layer.part_count(), layer.stages.size()});
@@ -371,31 +383,14 @@ std::vector<std::uint64_t> exact_numbers(const ExactTables& tables) {
   return all;
 }
 
-std::vector<Bytes> exact_sections(const ExactTables& tables) {
+std::vector<Bytes> ExactLayers::sections() const {
   std::vector<Bytes> all;
-  for (const ExactLayer& layer : tables.layers) {
+  for (const ExactLayer& layer : layers) {
     if (!layer.directory.empty()) all.push_back(layer.directory);
     for (const ExactStage& stage : layer.stages) all.push_back(stage.table);
     if (!layer.map_numbers.empty()) all.push_back(layer.map_table);
   }
   return all;
-}
-
-Result<std::shared_ptr<const ExactTables>> exact_over(std::span<const std::uint64_t> numbers,
-                                                      std::span<const Bytes> sections) {
-  auto tables = ExactTables::over(numbers, sections);
-  if (!tables) return std::move(tables).error();
-  return std::shared_ptr<const ExactTables>(std::make_shared<ExactTables>(*std::move(tables)));
-}
-
-Result<std::shared_ptr<const ExactTables>> exact_stacked(std::shared_ptr<const ExactTables> below,
-                                                         std::shared_ptr<const ExactTables> above) {
-  auto both = std::make_shared<ExactTables>();
-  both->layers = below->layers;
-  both->layers.insert(both->layers.end(), above->layers.begin(), above->layers.end());
-  both->below = {std::move(below), std::move(above)};
-  if (auto sound = both->check(); !sound) return std::move(sound).error();
-  return std::shared_ptr<const ExactTables>(std::move(both));
 }
 
 }  // namespace detail

@@ -63,7 +63,7 @@ struct ExactLayer {
   void query_part(ExactCode code, std::span<const std::uint64_t> words, std::uint64_t* answers) const noexcept;
 };
 
-class ExactTables {
+class ExactLayers final : public ExactTables {
  public:
   static constexpr std::uint64_t kMaxLayers = 64;
 
@@ -71,9 +71,15 @@ class ExactTables {
   std::vector<Memory> owned;                              // of a set that was built
   std::vector<std::shared_ptr<const ExactTables>> below;  // whose bytes the layers borrow
 
-  static Result<ExactTables> over(std::span<const std::uint64_t> numbers, std::span<const Bytes> sections);
   Result<void> check() const;
-  ExactParts parts() const noexcept;
+
+  void query(const ExactKeys& keys, std::uint64_t* answers) const noexcept override;
+  void prefetch(std::uint64_t word) const noexcept override;
+  std::uint64_t bytes() const noexcept override;
+  ExactParts parts() const noexcept override;
+  ExactFigures figures() const override;
+  std::vector<std::uint64_t> numbers() const override;
+  std::vector<Bytes> sections() const override;
 };
 
 }  // namespace perhaps::detail
