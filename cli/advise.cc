@@ -77,6 +77,7 @@ int run(Options& options) {
   if (options.imagined == 0) read_stdin_if_none(options.keys);
   check_stdin_once(options.keys.files, std::count(options.queries.files.begin(), options.queries.files.end(), "-"));
   std::vector<std::string> query_files = std::move(options.queries.files);
+  options.keys.for_filter = false;  // no filter is kept
   options.queries = options.keys;
   options.queries.literals.clear();
   options.queries.files = std::move(query_files);

@@ -241,9 +241,9 @@ void check_way(const Options& options, const CLI::App& app) {
 }
 
 int run(Options& options) {
+  options.keys.for_filter = !options.seen.empty();  // no other command reads what the others remember
   if (options.exact) return dedup_exact(options);
   if (!options.seen.empty()) return dedup_seen(options);
-  options.keys.for_filter = false;
   if (options.ngrams != 0) return dedup_corpus(options);
   const auto begin = std::chrono::steady_clock::now();
   if (options.window != 0 && options.keys_expected != 0)

@@ -34,7 +34,9 @@ class SeenFilter {
       record_ = changing_->record;
       filter_ = std::move(changing_->filter);
       hasher_ = changing_->hasher;
-      forgets_ = find_family(*kind_named(filter_->describe().family))->forgets;
+      const Family& family = *find_family(*kind_named(filter_->describe().family));
+      forgets_ = family.forgets;
+      grows_ = family.grows;
       check_shape(options);
       return;
     }
@@ -86,8 +88,13 @@ class SeenFilter {
            forgets_ ? fmt::format("the last {} keys", grouped(record_.capacity)) : "it forgets nothing",
            grouped(options.window));
     }
-    const bool grows = record_.capacity == 0;
-    if (options.keys_expected != 0 && (forgets_ || (!grows && options.keys_expected > record_.capacity))) {
+    if (options.keys_expected == 0) return;
+    if (forgets_) {
+      fail("{}: is there, and keeps the shape it was made with: the last {} keys, which --keys-expected does not "
+           "change",
+           path_, grouped(record_.capacity));
+    }
+    if (record_.capacity != 0 && !grows_ && options.keys_expected > record_.capacity) {
       fail("{}: is there, and keeps the shape it was made with: {} keys, not {} (--keys-expected)", path_,
            grouped(record_.capacity), grouped(options.keys_expected));
     }
@@ -96,6 +103,7 @@ class SeenFilter {
   std::string path_;
   std::optional<Changing> changing_;
   bool forgets_ = false;
+  bool grows_ = false;
   Record record_;
   AnyHasher hasher_;
   std::unique_ptr<AnyMutable> filter_;

@@ -55,9 +55,9 @@ void say_doubts_of_digest(const std::string& what, std::string_view digest, cons
   static std::atomic<bool> said_upper{false};
   if (options.hash != KeyHash::none) {
     if (digest.size() != hex_digits_of(options.hash)) return;
-    notice(said_hash, fmt::format("{}, and the {} of these digits is the key, not the digest itself (--recipe given "
-                                  "takes it as it is)",
-                                  what, name_of(options.hash)));
+    notice(said_hash,
+           fmt::format("{}, and the {} of these digits is the key, not the digest itself ({} takes it as it is)", what,
+                       name_of(options.hash), options.plain_advice));
   } else if (!options.hex && !options.lower && std::ranges::any_of(digest, is_upper) &&
              std::ranges::none_of(digest, is_lower)) {
     notice(said_upper, what +
@@ -76,7 +76,7 @@ void say_doubts_of_digests(const std::string& name, std::string_view record, con
                            (options.blanks ? rest[0] == ' ' || rest[0] == '\t' : rest[0] == options.separator());
   if (rest.empty() || first_field) {
     say_doubts_of_digest(name + ": begins with a digest", digest, options);
-  } else if (options.fields.empty() && rest[0] == ':') {
+  } else if (options.fields.empty() && !options.hex && rest[0] == ':') {
     notice(said_colon, name +
                            ": begins with a digest, a colon and more, and the whole line is the key: --field 1 "
                            "--delimiter : takes the digest");
@@ -96,6 +96,7 @@ void say_doubts(const std::string& name, Bytes bytes, const KeyOptions& options)
     notice(said_wide, name + ": is UTF-16, and its bytes are the keys, not its characters: iconv -f UTF-16 -t UTF-8");
     return;
   }
+  if (options.as == KeysAs::csv || options.as == KeysAs::json) return;  // the other doubts are of plain records
   if (!options.trim && begins_with_mark(bytes)) {
     notice(said_mark, fmt::format("{}: begins with a byte order mark, which is a part of its first key: {}", name,
                                   options.trim_advice));
@@ -112,7 +113,7 @@ void say_doubts(const std::string& name, Bytes bytes, const KeyOptions& options)
     }
     if (text.substr(0, kSample).find('\0') != std::string_view::npos) {
       notice(said_nul,
-             name + ": has NUL bytes, which are parts of its keys: -0 if they end keys, iconv if it is UTF-16");
+             name + ": has NUL bytes, which become parts of keys: use -0 if they end keys, iconv if it is UTF-16");
     }
   }
   if (options.for_filter) say_doubts_of_digests(name, record, options);

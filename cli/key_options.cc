@@ -139,6 +139,7 @@ void declare_changes(CLI::App& app, KeyOptions& options) {
 void KeyOptions::adopt(const std::optional<Recipe>& stored, const std::string& path) {
   if (!stored || choice.given) return;
   static_cast<Recipe&>(*this) = adopted(*this, choice, *stored, path);
+  if (stored->hash != KeyHash::none) plain_advice = "--recipe given";
   say_doubts_of_literals(*this, stored->fields.size());
   if (!stored->trim) trim_advice = "--recipe given --trim strips it, or build the filter with --trim";
 }

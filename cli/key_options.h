@@ -37,6 +37,8 @@ struct KeyOptions : Recipe {
   bool for_filter = true;     // keys are made for a filter, which others may query in another form
   // The advice in the warning about byte order marks and CR in keys.
   std::string trim_advice = "--trim strips it";
+  // What takes a digest as it is, in the warning about digests that are hashed again.
+  std::string plain_advice = "a command without --hash";
 
   // Reads by the recipe of the filter `path`, unless the command line forbids it; none: as the command line says.
   void adopt(const std::optional<Recipe>& stored, const std::string& path);

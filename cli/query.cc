@@ -366,7 +366,9 @@ Command::Run query_command(CLI::App& app) {
           ->type_name("FILE");
   for (auto* const option : {range, ranges}) redis->excludes(option);
   app.add_option("--rest", options->rest, "Write the records that are not selected to this file, in the same pass")
-      ->type_name("FILE");
+      ->type_name("FILE")
+      ->excludes(app.get_option("--quiet"))  // both stop early: what comes after would be in neither
+      ->excludes(app.get_option("--max-count"));
   app.add_flag("--prompt", options->prompt,
                "Ask for one key at the terminal, without showing it, and print perhaps or no");
   app.add_flag("--seek", options->seek, "Query as a seek to a key does, if the file of an engine has a prefix filter");

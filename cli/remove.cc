@@ -1,4 +1,5 @@
 // perhaps remove: takes keys out of a filter that can forget, in a new file that replaces the old one.
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -36,9 +37,14 @@ struct Harm {
     const double alone = -(1 - before.fill) * std::log1p(-before.fill) / before.fill;
     members_each = static_cast<double>(counters) * alone;
   }
-  // If `absent` keys were recognised, so many looked present / members are lost.
-  double mistaken(std::uint64_t absent) const noexcept { return static_cast<double>(absent) * wrong / (1 - wrong); }
-  double lost(std::uint64_t absent) const noexcept { return mistaken(absent) * members_each; }
+  // If `absent` keys were recognised and `present` keys were not, so many of the latter were never added / members are
+  // lost. The rate is that of the filter before and falls as keys go, so it may predict more than there were.
+  double mistaken(std::uint64_t absent, std::uint64_t present) const noexcept {
+    return std::min(static_cast<double>(absent) * wrong / (1 - wrong), static_cast<double>(present));
+  }
+  double lost(std::uint64_t absent, std::uint64_t present) const noexcept {
+    return mistaken(absent, present) * members_each;
+  }
 
   double wrong;
   double members_each = 1;
@@ -94,7 +100,7 @@ int run(Options& options) {
     });
   }
   if (counts.absent != 0 && !options.partial) {
-    const double lost = harm.lost(counts.absent);
+    const double lost = harm.lost(counts.absent, asked - counts.absent);
     fail("{}: not in it: {} of {} keys, {}{}. Nothing was removed; --partial removes the others{}", options.filter,
          grouped(counts.absent), grouped(asked), strangers.text(), counts.absent > 3 ? ", .." : "",
          lost < 0.5 ? ""
@@ -107,11 +113,13 @@ int run(Options& options) {
   file.lock.release();
 
   const Description d = capped(filter->describe(), record.keys);
+  const double mistaken = harm.mistaken(counts.absent, counts.removed + counts.kept);
+  const double lost = mistaken * harm.members_each;
   if (options.json) {
     Json json;
     json.add("file", options.filter).add("given", asked).add("removed", counts.removed).add("absent", counts.absent);
     json.add("kept", counts.kept)
-        .add("lost", harm.lost(counts.absent))
+        .add("lost", lost)
         .add("keys", record.keys)
         .add("fill", d.fill)
         .add("fpr", d.fpr);
@@ -123,7 +131,6 @@ int run(Options& options) {
                             record.keys == 1 ? "" : "s", percent(d.fpr)));
   }
   if (counts.absent != 0) {
-    const double mistaken = harm.mistaken(counts.absent);
     warn(
         fmt::format("{} of the keys {} never added, or removed before. Of such keys one in {} looks present{} "
                     "(--guard-bits of build makes that rarer)",
@@ -131,7 +138,7 @@ int run(Options& options) {
                     harm.wrong > 0 ? grouped(1 / harm.wrong) : std::string("very many"),
                     mistaken < 0.5 ? ""
                                    : fmt::format(": about {} did, and about {} keys that should have stayed are lost",
-                                                 grouped(mistaken), grouped(harm.lost(counts.absent)))));
+                                                 grouped(mistaken), grouped(lost))));
   }
   if (d.needs_rebuild)
     warn(fmt::format("{}: is now worse than a fresh filter of its keys: build another", options.filter));

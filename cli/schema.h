@@ -44,7 +44,7 @@ inline constexpr Fields kQueryFields = {
     {"key", "string", "with U+FFFD for bytes that are not UTF-8"},
     {"answer", "string", "perhaps or no"},
     {"file", "string", "where the record is, or -e"},
-    {"line", "integer", "the number of the record in the file, from 1; the header of CSV is none"},
+    {"line", "integer", "the number of the record in the file, from 1; the header of a CSV file is not counted"},
 };
 inline constexpr Fields kQueryCountFields = {
     {"file", "string", ""},
@@ -67,7 +67,7 @@ inline constexpr Fields kAddFields = {
     {"given", "integer", ""},
     {"added", "integer", "those that were not there yet"},
     {"present", "integer", "those that were perhaps there"},
-    {"keys", "integer", "added so far, those that are there twice counted twice"},
+    {"keys", "integer", "added so far; a key added twice counts twice"},
     {"keys_distinct", "number", "estimated"},
     {"fill", "number", ""},
     {"fpr", "number", ""},

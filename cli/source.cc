@@ -214,6 +214,7 @@ bool begins_with_mark(Bytes text) noexcept {
 
 void Source::begin(Bytes& text) {
   if (binary(as_)) return;
+  say_doubts(name_, text, options_);
   if (as_ == KeysAs::csv || as_ == KeysAs::json) {  // the mark cannot be a part of either
     if (begins_with_mark(text)) text = text.subspan(3);
     if (as_ == KeysAs::json || !options_.header || text.empty()) return;
@@ -223,9 +224,7 @@ void Source::begin(Bytes& text) {
     if (!header.empty() && header.back() == std::byte{'\n'}) header = header.first(header.size() - 1);
     header_.assign(reinterpret_cast<const char*>(header.data()), header.size());
     columns_ = columns_of(options_, name_, header);
-    return;
   }
-  say_doubts(name_, text, options_);
 }
 
 std::unique_ptr<Source> Source::open(const std::string& path, const KeyOptions& options, bool map) {

@@ -33,7 +33,7 @@ export let handleOf;
 function numbersOf(...values) {
   const numbers = Float64Array.from(values, (value) => Number(value ?? 0));
   if (numbers.some((n) => !(n >= 0 && n < 2 ** 63)))
-    throw new RangeError("a size or a rate is not a number from 0 on");
+    throw new RangeError("a size or a rate must be a number, 0 or more");
   return numbers;
 }
 

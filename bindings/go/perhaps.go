@@ -166,7 +166,7 @@ type Description struct {
 }
 
 // Filter is a filter of any family, or a file of another system. New, Build, Open, FromBytes and Copy make one. Its
-// memory is not Go's: Close gives it back, or at some time the garbage collector.
+// memory is not Go's: Close frees it; without Close the garbage collector does, at some time.
 type Filter struct {
 	filter *C.perhaps_filter
 }

@@ -377,6 +377,8 @@ class Refusals(Case):
             (["merge", "-o", "x"], "FILTER is required"), (["map"], "build|get is required"),
             (["query", "seen", "-l", "--json", "-e", "a"], "--files-with-matches excludes --json"),
             (["query", "seen", "-n", "--answers", "-e", "a"], "--line-number excludes --answers"),
+            (["query", "seen", "--rest", "r", "-m", "1", "-e", "a"], "--max-count excludes --rest"),
+            (["query", "seen", "--rest", "r", "-q", "-e", "a"], "--quiet excludes --rest"),
             (["bench", "--keys", "1k", "--frob", "1"], "--frob: there is no such option"),
             (["bench", "1"], "1: must be one of families|hash"),
             (["query", "seen", ""], "the name of a file is empty"),

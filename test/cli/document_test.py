@@ -69,6 +69,8 @@ class Documents(Case):
 
     def test_help(self):
         top = self.ok("--help").decode()
+        listed = re.findall(r"(?m)^  (\w+)  ", top.split("\nCommands:\n")[1].split("\n\n")[0])
+        self.assertEqual(sorted(listed), sorted(self.COMMANDS))  # a new one belongs into the list above
         for command, text, options in self.options():
             self.assertRegex(top, r"(?m)^  %s  " % command)
             self.assertEqual(text, self.ok("help", command).decode())

@@ -169,6 +169,8 @@ class WrongWays(Case):
             self.warned("build", "-o", "g", stdin=text, says="standard input: is UTF-16")
             self.build(stdin=b"ann\n")
             self.warned("query", "f", stdin=text, code=1, says="standard input: is UTF-16")
+            self.warned("build", "-o", "g", "--csv", "--no-header", "--field", "1", stdin=text,
+                        says="standard input: is UTF-16")
 
     def test_15_one_field_of_two(self):
         self.build("--field", "1,3", "--delimiter", ",", stdin=b"ann,1,x\n")
@@ -205,7 +207,17 @@ class WrongWays(Case):
             self.found("-e", upper.lower())
         for text in [b"DEADBEEF\n", upper.encode() + b"0\n", upper.lower().encode() + b"\n"]:
             self.assertEqual(self.run_perhaps("build", "-o", "f", stdin=text).stderr, b"", text)
-        self.assertEqual(self.run_perhaps("dedup", "-q", stdin=rows).stderr, b"")
+        for args in [["dedup", "-q"], ["dedup", "-q", "--exact"], ["advise", "--sample", "1000"]]:
+            self.assertEqual(self.run_perhaps(*args, stdin=rows).stderr, b"", args)
+        # The advice is one that can be followed.
+        plain = " (a command without --hash takes it as it is)"
+        self.warned("build", "-o", "g", "--hash", "sha1", stdin=upper.lower().encode(),
+                    says="standard input: begins with a digest, and the sha1 of these digits is the key, not the "
+                         "digest itself" + plain)
+        self.build("--keys-as", "hex", stdin=upper.encode())
+        done = self.run_perhaps("query", "--hash", "sha1", "f", "-e", upper)
+        self.assertIn(plain, done.stderr.decode())
+        self.found("-e", upper)
 
     def test_17_archives(self):
         tar = io.BytesIO()
@@ -220,6 +232,8 @@ class WrongWays(Case):
                            (lzma.compress(tar.getvalue()), "a tar archive is")]:
             self.refused("build", "-o", "x", self.write("list", data), says="list: " + says)
             self.refused("build", "-o", "x", "-", stdin=data, says="standard input: " + says)
+            for records in [["--csv", "--no-header"], ["--csv"], ["--json-lines"]]:
+                self.refused("build", "-o", "x", *records, "--field", "1", "list", says="list: " + says)
         self.build("--keys-as", "u64", stdin=b"PK\3\4PK\3\4")
 
     def test_18_another_system(self):

@@ -141,6 +141,11 @@ class Seen(Case):
         for other in [["--keys-expected", "101"], ["--window", "100"]]:
             self.refused("dedup", "--seen", "g", *other, says="g: is there, and keeps the shape")
         self.ok("dedup", "--seen", "g", "--keys-expected", "100")
+        self.ok("build", "-o", "h", "--filter", "growing", "--keys-expected", "100", "-e", "a")
+        self.assertEqual(self.ok("dedup", "-q", "--seen", "h", "--keys-expected", "1000", stdin=b"a\nb\n"), b"b\n")
+        self.ok("dedup", "--seen", "w", "--window", "100", stdin=b"a\n")
+        self.refused("dedup", "--seen", "w", "--keys-expected", "100",
+                     says="the last 100 keys, which --keys-expected does not change")
 
     def test_lines_that_come_again_and_again(self):
         """They take no room: a family that keeps copies was full after ten of them."""

@@ -388,8 +388,9 @@ class Sets(unittest.TestCase):
                 perhaps.Filter(keys=wrong)
         with self.assertRaisesRegex(perhaps.BadRequest, "threads: 4294967296 is not a number from 0 to 4294967295"):
             perhaps.build(["a"], threads=2**32)
-        with self.assertRaisesRegex(perhaps.BadRequest, f"seed: {2**64} is not a number"):
-            perhaps.Filter(seed=2**64)
+        for wrong in [2**64, -1]:
+            with self.assertRaisesRegex(perhaps.BadRequest, f"seed: {wrong} is not a number"):
+                perhaps.Filter(seed=wrong)
         with self.assertRaises(TypeError):
             perhaps.Filter(keys=1.5)
         with self.assertRaisesRegex(TypeError, "a mapping"):

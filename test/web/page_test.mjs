@@ -317,6 +317,7 @@ test("size one: the lines to copy make the filter of the table, for every family
         assert.ok((await shown(2)).includes(size));
       }
     }
+    assert.ok(cpp.length >= 3 * families.length - 2, `${cpp.length} lines for ${families.length} families`);
     const source = "#include <perhaps/perhaps.h>\nvoid use(const std::vector<std::string_view>& keys) {\n";
     writeFileSync(join(folder, "lines.cc"), `${source}${cpp.join("\n")}\n}\n`);
     execFileSync("c++", ["-std=c++20", "-fsyntax-only", `-I${join(ROOT, "include")}`, join(folder, "lines.cc")]);
