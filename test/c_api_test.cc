@@ -533,6 +533,11 @@ TEST_F(CApi, WrongRequestsAndWrongBytes) {
   reading.parameters = "nothing=1";
   expect_refused(perhaps_from_bytes(contradictory.data(), contradictory.size(), &reading, &made), PERHAPS_BAD_PARAMETER,
                  "nothing");
+  reading.format = "parquet";
+  reading.parameters = "column=nothing";
+  const std::string columns = PERHAPS_TEST_DATA "/golden/formats/parquet/bin3000_blob.parquet";
+  expect_refused(perhaps_open(columns.c_str(), &reading, &made), PERHAPS_BAD_PARAMETER, "no column nothing");
+  reading.parameters = "nothing=1";
   reading.format = "nothing";
   expect_refused(perhaps_from_bytes(bytes.data(), bytes.size(), &reading, &made), PERHAPS_BAD_PARAMETER, "'nothing'");
   reading.format = nullptr;

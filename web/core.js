@@ -1,5 +1,5 @@
 // Filters over the WebAssembly module. Nothing here hashes, probes or knows a format.
-import { FormatError, FullError, PerhapsError } from "./errors.js";
+import { FullError, PerhapsError } from "./errors.js";
 import { bytesOf, feed, isNumber, listOf, oneLarge, putInteger, putKey } from "./keys.js";
 import {
   answers,
@@ -84,12 +84,6 @@ async function readAll(source) {
   throw new TypeError("open takes bytes, a File or a Blob");
 }
 
-// Is the number that was refused one of the file, and not of the call?
-function ofBytes(error, { format, parameters }) {
-  if (error.code !== "BAD_PARAMETER" || parameters) return false;
-  return !format || listed("web_formats").some((one) => one.name === format);
-}
-
 export class Filter {
   #handle;
 
@@ -141,11 +135,7 @@ export class Filter {
     await ready();
     const name = options.fileName ?? (typeof source.name === "string" ? source.name : null);
     const items = [bytes, name, options.format, parametersOf(options.parameters), secretOf(options.secret)];
-    try {
-      return withBytes(items, (at, ...rest) => made(wasm.web_open(at, bytes.length, ...rest, slot)));
-    } catch (error) {
-      throw ofBytes(error, options) ? new FormatError(error.code, error.message) : error;
-    }
+    return withBytes(items, (at, ...rest) => made(wasm.web_open(at, bytes.length, ...rest, slot)));
   }
 
   add(key) {

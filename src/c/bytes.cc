@@ -49,7 +49,7 @@ Result<void> open_own(perhaps_filter& handle, Bytes bytes, const Reading& readin
   return {};
 }
 
-// What is out of range was written in the bytes: the caller's own words were read before.
+// What is out of range was written in the bytes.  REQUIRES: the caller's own words were read before
 Result<void> of_bytes(Result<void> done) {
   if (done || done.error().code != Errc::bad_parameter) return done;
   return Error{Errc::bad_checksum, done.error().detail};
@@ -76,7 +76,9 @@ Result<void> open_any(perhaps_filter& handle, Bytes bytes, const perhaps_open_op
   auto params = params_of(*handle.codec, options.parameters);
   if (!params) return std::move(params).error();
   handle.params = *std::move(params);
-  return of_bytes(open_foreign(handle, bytes, copy));
+  auto done = open_foreign(handle, bytes, copy);
+  // With parameters, it may be them that the bytes do not fit: column=name, and no such column.
+  return options.parameters == nullptr ? of_bytes(std::move(done)) : done;
 }
 
 // REQUIRES: it has an owner

@@ -59,6 +59,7 @@ PERHAPS_INLINE bool insert_into_block(const detail::GrowingGrid& grid, std::byte
   const std::uint64_t first = has_run ? std::max(spilled, behind_others) : behind;
   if (behind - first > kShort) return false;
 
+  // Always kShort slots, without a branch. Those behind the block are read but do not count; there is a next block.
   const std::uint64_t value = sought | 1;
   std::uint64_t slot = first;
   bool agrees = false;

@@ -87,8 +87,8 @@ struct Dense {
   // Whether `tag` is the last byte of such a filter.
   static constexpr bool ends_in(std::byte tag) noexcept { return tag > std::byte{kTag}; }
   // REQUIRES: ends_in(filter.back()), and there are kHeadBytes or more. Any such bytes can be queried.
-  // kWhole: without a call, for kernels that are compiled for more than the baseline. Parities are faster where an
-  // instruction counts bits.
+  // kWhole: the short lookups without a call, for kernels that are compiled for more than the baseline: parities are
+  // faster where an instruction counts bits.
   template <bool kWhole = false>
   PERHAPS_INLINE static bool may_contain(Bytes filter, std::uint64_t h) noexcept {
     const auto n = std::to_integer<std::uint32_t>(filter[filter.size() - 1]) - kTag;
