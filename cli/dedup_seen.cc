@@ -90,9 +90,10 @@ class SeenFilter {
     }
     if (options.keys_expected == 0) return;
     if (forgets_) {
-      fail("{}: is there, and keeps the shape it was made with: the last {} keys, which --keys-expected does not "
-           "change",
-           path_, grouped(record_.capacity));
+      fail(
+          "{}: is there, and keeps the shape it was made with: the last {} keys, which --keys-expected does not "
+          "change",
+          path_, grouped(record_.capacity));
     }
     if (record_.capacity != 0 && !grows_ && options.keys_expected > record_.capacity) {
       fail("{}: is there, and keeps the shape it was made with: {} keys, not {} (--keys-expected)", path_,

@@ -118,11 +118,7 @@ int run(Options& options) {
   if (options.json) {
     Json json;
     json.add("file", options.filter).add("given", asked).add("removed", counts.removed).add("absent", counts.absent);
-    json.add("kept", counts.kept)
-        .add("lost", lost)
-        .add("keys", record.keys)
-        .add("fill", d.fill)
-        .add("fpr", d.fpr);
+    json.add("kept", counts.kept).add("lost", lost).add("keys", record.keys).add("fill", d.fill).add("fpr", d.fpr);
     Out().write(json.text() + "\n");
   } else {
     const std::string kept = counts.kept == 0 ? "" : fmt::format(", {} kept (saturated)", grouped(counts.kept));
