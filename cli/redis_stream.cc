@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "command.h"
 #include "json.h"
 #include "little_endian.h"
 #include "print.h"

@@ -106,13 +106,13 @@ constexpr std::string_view kBeginnings[] = {
     "bf.reserve a 0.01 20 WINDOW 30 SECONDS;bf.madd a 1 2 3 4 5 6",
     "cf.reserve a 16;cf.insert a ITEMS 1 2 3 4 5 6 6 6;cf.reserve b 8 EXPANSION 2 BUCKETSIZE 1;cf.add b 1",
     "cf.reserve a 4;cf.insert a ITEMS 1 2 3 4 5 6 7 8 9 10;cf.del a 3",
-    "bf.reserve a 0.01 20;bf.madd a 1 2 3;bf.reserve b 0.01 20;bf.madd b 4 5;bf.merge a 1 b;bf.merge c 2 a b;"
-    "bf.info c FPR;bf.mexists c 1 2 3 4 5 6 7 8;bf.reserve d 0.02 20;bf.merge a 1 d;bf.reserve e 0.01 21;"
-    "bf.merge a 1 e",
-    "bf.reserve a 1e-7 20;bf.madd a 1 2 3;bf.mexists a 1 2 3 9 10 11;bf.reserve b 1e-7 20 EXPANSION 4;bf.merge a 1 b;"
-    "bf.reserve c 1e-7 20 NONSCALING;bf.merge a 1 c",
-    "bf.reserve a 0.01 20 LAYOUT LINE;bf.madd a 1 2;bf.merge b 1 a;bf.add b 3;bf.merge a 1 b;bf.info b FPR;"
-    "bf.mexists b 1 2 3 4",
+    ("bf.reserve a 0.01 20;bf.madd a 1 2 3;bf.reserve b 0.01 20;bf.madd b 4 5;bf.merge a 1 b;bf.merge c 2 a b;"
+     "bf.info c FPR;bf.mexists c 1 2 3 4 5 6 7 8;bf.reserve d 0.02 20;bf.merge a 1 d;bf.reserve e 0.01 21;"
+     "bf.merge a 1 e"),
+    ("bf.reserve a 1e-7 20;bf.madd a 1 2 3;bf.mexists a 1 2 3 9 10 11;bf.reserve b 1e-7 20 EXPANSION 4;bf.merge a 1 b;"
+     "bf.reserve c 1e-7 20 NONSCALING;bf.merge a 1 c"),
+    ("bf.reserve a 0.01 20 LAYOUT LINE;bf.madd a 1 2;bf.merge b 1 a;bf.add b 3;bf.merge a 1 b;bf.info b FPR;"
+     "bf.mexists b 1 2 3 4"),
     "bf.reserve a 0.01 20 LAYOUT GROWING;bf.madd a 1 2 3;bf.merge b 1 a;bf.merge b 1 a;bf.info b FPR",
     "!bf.insert a CAPACITY 4 SEED 0123456789abcdef0123456789abcdef ITEMS 1 2 3 4 5 6;bf.madd a 7 8 9",
 };
