@@ -120,7 +120,7 @@ int run(Options& options) {
     for (auto& row : rows) row.erase(row.begin() + 1);
   }
   out.write(table(rows, options.finds_keys() ? "lrrrrrrl" : "lrrrrrl"));
-  out.write(dim("over: the limit; no filter needs fewer than log2(1/fpr) bits per key") + "\n");
+  out.write(dim("over: above the limit; every filter needs at least log2(1/fpr) bits per key") + "\n");
   if (options.keys == 0 && !options.finds_keys())
     out.write(dim(fmt::format("for {} keys, as --keys is not given", grouped(kTypicalKeys))) + "\n");
   return kYes;
