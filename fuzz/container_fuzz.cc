@@ -101,7 +101,8 @@ void change(const perhaps::File& file, const perhaps::AnyFilter& filter, const p
   demand(query(*copy, keys) == before);
 
   const std::size_t count = copy->insert(keys);
-  demand(fills_up ? count <= keys.size() : count == keys.size());
+  // A damaged table may contradict itself so that nothing fits into it.
+  demand(fills_up || !sound ? count <= keys.size() : count == keys.size());
   const Answers inserted = query(*copy, keys);
   if (sound) demand(has(inserted, range(count - remembered(file, count), count)) && (forgets || has(inserted, before)));
 

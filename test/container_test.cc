@@ -336,6 +336,7 @@ TEST_F(ContainerTest, CorruptFilesAreRefusedWithTheirDefect) {
       {"file-bytes-absurd", Errc::truncated},
       {"foreign-png", Errc::bad_magic},
       {"foreign-text", Errc::bad_magic},
+      {"growing-table-contradicts-itself", Errc::bad_checksum},
       {"header-bit-flipped", Errc::bad_checksum},
       {"header-bytes-huge", Errc::bad_parameter},
       {"header-bytes-zero", Errc::bad_parameter},
