@@ -215,6 +215,16 @@ TEST(SizingModel, WholeRoundsOfALineAreTheSumOverLoads) {
 }
 
 // Part of a round, with one line and one key: key and lookup begin at the same of the 8 lanes or at different ones.
+// A file may say any number of keys, and info asks for the rate of it. Would notice, under UBSan with
+// float-cast-overflow as in the fuzz targets: a number of terms that is computed before it is known to be small.
+TEST(SizingModel, AbsurdNumbersOfKeysHaveARateOfOne) {
+  for (std::uint32_t probes = 1; probes <= LineShape::kMaxProbes; ++probes) {
+    for (const double keys : {1e6, 1e12, 6148914691236517205.0, 0x1p64}) {
+      EXPECT_NEAR((LineShape{.lines = 2, .probes = probes}.fpr(keys)), 1, 1e-12) << probes << " probes, " << keys;
+    }
+  }
+}
+
 TEST(SizingModel, PartOfARoundOfALineWithOneKey) {
   for (std::uint32_t probes = 1; probes < 8; ++probes) {
     // With fewer than eight probes, a lookup that begins at another lane probes a lane that is empty.

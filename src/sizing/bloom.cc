@@ -140,8 +140,8 @@ double set_beside(double others, std::uint32_t probes, double each) {
   if (probes == 0) return 1;
   double sum = 0;
   double weight = std::exp(-others);
+  if (weight == 0) return 1;  // hundreds of keys in a line, or as many as damaged bytes say: no rate to speak of
   const int end = static_cast<int>(others + 12 * std::sqrt(others) + 20);
-  if (weight == 0) return 1;  // hundreds of keys in a line: no rate to speak of
   for (int more = 0; more < end; weight *= others / ++more) {
     sum += weight * std::pow(-std::expm1((2 + more * each) * std::log1p(-1.0 / 64)), probes);
   }
