@@ -257,7 +257,7 @@ def test_replies():
             info = client("BF.INFO", "k")
             assert info[::2] == ["Capacity", "Size", "Number of filters", "Number of items inserted", "Error rate",
                                  "Expansion rate", "Tightening ratio", "Max scaled capacity"], info
-            assert client("BF.RESERVE", "n", "0.01", 2, "NONSCALING") == "OK"
+            assert client("BF.RESERVE", "n", "1e-7", 2, "NONSCALING") == "OK"
             assert client("BF.MADD", "n", 1, 2, 3, 4) == [1, 1, Error("ERR non scaling filter is full")]
             assert client("BF.INFO", "n", "EXPANSION") is None and len(client("BF.INFO", "n")) == 12
             client("SET", "s", "x")
